@@ -1,0 +1,20 @@
+"""Where rows live and how sums over them are reduced. ``open_engine`` is the only place that chooses."""
+
+from __future__ import annotations
+
+from powerkmeans.engines.numpy_engine import NumpyEngine, NumpyOptions
+from powerkmeans.types import Array
+
+__all__ = ["NumpyEngine", "NumpyOptions", "open_engine"]
+
+
+def open_engine(choice: object, views: tuple[Array, ...], weight: Array) -> NumpyEngine:
+    """Open the engine that ``choice`` names on the given rows."""
+    if isinstance(choice, NumpyOptions):
+        return NumpyEngine(views, weight, choice)
+    if choice in ("auto", "numpy"):
+        return NumpyEngine(views, weight, NumpyOptions())
+    raise ValueError(
+        f"engine={choice!r} is not available; this version has 'auto', 'numpy' and "
+        "powerkmeans.engines.NumpyOptions(n_threads=..., memory_budget=...)."
+    )

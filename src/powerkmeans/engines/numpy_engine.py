@@ -1,0 +1,181 @@
+"""Rows in memory, worked on in blocks by threads, summed in float64 in a fixed order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, fields
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from powerkmeans.engines.blas import single_threaded_blas
+from powerkmeans.engines.rows import multipliers, row_hashes, uniforms
+from powerkmeans.types import Array, Block, FeatureMap, P, RowSample, S
+
+# bytes of features a block: small enough to stay in the second-level cache of current processors
+BLOCK_BYTES = 2**20
+SMALLEST_BLOCK, LARGEST_BLOCK = 32, 4096
+# blocks summed by one task before its total is handed over; fixed, as it decides the order of sums
+BLOCKS_PER_TASK = 8
+
+
+@dataclass(frozen=True)
+class NumpyOptions:
+    """How the NumPy engine uses the machine. Neither setting changes any result.
+
+    Parameters
+    ----------
+    n_threads : int or None, default=None
+        Worker threads. ``None`` takes as many as BLAS is allowed to use, so ``OMP_NUM_THREADS``,
+        ``threadpoolctl`` limits and joblib's nested limits are respected.
+    memory_budget : int, default=2**31
+        Bytes that mapped features may occupy. Larger features are computed anew in every pass.
+    """
+
+    n_threads: int | None = None
+    memory_budget: int = 2**31
+
+    def __post_init__(self) -> None:
+        if self.n_threads is not None and self.n_threads < 1:
+            raise ValueError(f"n_threads must be None or >= 1, got {self.n_threads!r}.")
+        if self.memory_budget < 0:
+            raise ValueError(f"memory_budget must be >= 0 bytes, got {self.memory_budget!r}.")
+
+
+class NumpyEngine:
+    """Fixed blocks of rows; the same bits for any number of threads."""
+
+    def __init__(
+        self,
+        views: tuple[Array, ...],
+        weight: Array,
+        options: NumpyOptions,
+        maps: tuple[FeatureMap, ...] | None = None,
+    ) -> None:
+        self._views = views
+        self._weight = weight
+        self._options = options
+        self._maps = maps
+        self._features: list[tuple[tuple[Array, ...], tuple[Array, ...]]] | None = None
+        self.n_samples = int(views[0].shape[0])
+        self.dtype = np.dtype(views[0].dtype)
+        width = sum(m.n_outputs for m in maps) if maps else sum(v.shape[1] for v in views)
+        rows = BLOCK_BYTES // max(1, width * self.dtype.itemsize)
+        self.block_rows = int(np.clip(rows // 32 * 32, SMALLEST_BLOCK, LARGEST_BLOCK))
+        self._fits = self.n_samples * width * self.dtype.itemsize <= options.memory_budget
+
+    def with_features(self, maps: tuple[FeatureMap, ...], keep: bool) -> NumpyEngine:
+        """The same rows seen through feature maps, stored if asked for and within the memory budget."""
+        mapped = NumpyEngine(self._views, self._weight, self._options, maps)
+        if keep and mapped._fits:
+            mapped._features = list(mapped._in_order(mapped._mapped, range(mapped._n_blocks)))
+        return mapped
+
+    def fold(self, function: Callable[[Block, P], S], parameters: P) -> S:
+        """Sum ``function(block, parameters)`` over all blocks in float64, in the order of the rows."""
+        starts = range(0, self._n_blocks, BLOCKS_PER_TASK)
+
+        def total(first: int) -> S:
+            blocks = range(first, min(first + BLOCKS_PER_TASK, self._n_blocks))
+            result = _in_float64(function(self._block(blocks[0]), parameters))
+            for index in blocks[1:]:
+                result += function(self._block(index), parameters)
+            return result
+
+        totals = self._in_order(total, starts)
+        result = next(totals)
+        for part in totals:
+            result += part
+        return result
+
+    def map_rows(self, function: Callable[[Block, P], Array], parameters: P) -> Array:
+        """Stack ``function(block, parameters)``, one row a sample."""
+        parts = self._in_order(lambda i: function(self._block(i), parameters), range(self._n_blocks))
+        first = next(parts)
+        out = np.empty((self.n_samples, *first.shape[1:]), dtype=first.dtype)
+        out[: len(first)] = first
+        for index, part in enumerate(parts, start=1):
+            start = index * self.block_rows
+            out[start : start + len(part)] = part
+        return out
+
+    def sample(self, size: int, seed: int) -> RowSample:
+        """Draw up to ``size`` distinct rows by weight, from their content alone.
+
+        Rows of weight 0 are never drawn and equal rows are one, with their weights added, so weights equal
+        repetition. Beyond ``size``, a row of weight ``v`` is kept if ``-log(hash) / v`` is among the
+        smallest: a draw without replacement that does not depend on the order of the rows. It then
+        stands for ``v / P(kept)``.
+        """
+        weight = np.asarray(self._weight, dtype=np.float64)
+        used = np.flatnonzero(weight > 0)
+        hashes, first, group = np.unique(self._hashes(seed)[used], return_index=True, return_inverse=True)
+        rows, merged = used[first], np.bincount(group, weights=weight[used])
+        if len(rows) > size:
+            keys = -np.log(uniforms(hashes)) / merged
+            threshold = np.partition(keys, size)[size]
+            kept = keys < threshold
+            rows = rows[kept]
+            merged = merged[kept] / -np.expm1(-merged[kept] * threshold)
+        return RowSample(tuple(view[rows] for view in self._views), merged)
+
+    @property
+    def _n_blocks(self) -> int:
+        return -(-self.n_samples // self.block_rows)
+
+    def _rows(self, index: int) -> slice:
+        return slice(index * self.block_rows, min((index + 1) * self.block_rows, self.n_samples))
+
+    def _block(self, index: int) -> Block:
+        rows = self._rows(index)
+        if self._features is not None:
+            views, norms = self._features[index]
+        elif self._maps is not None:
+            views, norms = self._mapped(index)
+        else:
+            views, norms = tuple(view[rows] for view in self._views), ()
+        return Block(rows.start, views, norms, self._weight[rows])
+
+    def _mapped(self, index: int) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
+        assert self._maps is not None
+        rows = self._rows(index)
+        views = tuple(m(view[rows], np) for m, view in zip(self._maps, self._views, strict=True))
+        return views, tuple(np.vecdot(view, view) for view in views)
+
+    def _hashes(self, seed: int) -> NDArray[np.uint64]:
+        columns = [multipliers(view.shape[1], i, seed) for i, view in enumerate(self._views)]
+
+        def hashes(index: int) -> NDArray[np.uint64]:
+            rows = self._rows(index)
+            return row_hashes(tuple(view[rows] for view in self._views), columns)
+
+        return np.concatenate(list(self._in_order(hashes, range(self._n_blocks))))
+
+    def _in_order(self, task: Callable[[int], Any], indices: range) -> Iterator[Any]:
+        """Yield ``task(index)`` in order of the indices, worked on by threads, a few tasks ahead."""
+
+        def quiet(index: int) -> Any:
+            # infinities and underflow are legitimate limits in the equations; NaN and 0-division are not
+            with np.errstate(over="ignore", under="ignore"):
+                return task(index)
+
+        with single_threaded_blas() as allowed:
+            n_threads = min(self._options.n_threads or allowed, len(indices))
+            if n_threads == 1:
+                yield from map(quiet, indices)
+                return
+            with ThreadPoolExecutor(n_threads) as pool:
+                waiting = iter(indices)
+                running = [pool.submit(quiet, i) for i in islice(waiting, 4 * n_threads)]
+                while running:
+                    result = running.pop(0).result()
+                    running.extend(pool.submit(quiet, i) for i in islice(waiting, 1))
+                    yield result
+
+
+def _in_float64(sums: S) -> S:
+    return type(sums)(*(np.array(getattr(sums, f.name), dtype=np.float64) for f in fields(sums)))
+

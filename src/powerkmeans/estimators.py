@@ -1,0 +1,322 @@
+"""Estimators in scikit-learn's manner: parameters in, attributes out, nothing else."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from powerkmeans.fit import apply, fit_views, mean_loss, warn_if_unwell
+from powerkmeans.model import FitResult, history_table
+from powerkmeans.model_io import load_estimator, save_estimator
+from powerkmeans.objective.block import block_distances, block_labels, block_probabilities, block_typicality
+from powerkmeans.progress import CallbackSupportMixin, make_listener, with_callbacks
+from powerkmeans.settings import check_settings
+from powerkmeans.streams import draw_seed
+from powerkmeans.types import Array
+from powerkmeans.views import check_single_view
+
+
+class KernelPowerKMeans(
+    CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
+):
+    r"""Kernel power k-means on random features: k-means that does not get stuck.
+
+    Instead of the distance to the nearest centroid it minimises a power mean of the distances to all
+    of them,
+
+    .. math:: f_s(\Theta) = \sum_i v_i \Big(\tfrac1k \sum_j \|\phi(x_i) - \theta_j\|^{2s}\Big)^{1/s},
+
+    while :math:`s` falls from a start near 0 towards :math:`-\infty`, where the power mean is the minimum
+    and the objective that of (kernel) k-means. The feature map :math:`\phi` stands for a kernel, so
+    clusters need not be linearly separable, and the cost grows linearly with the number of samples.
+
+    Scale the columns first (for example with ``StandardScaler``) unless their units are comparable.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+
+    feature_map : {"rff", "orf", "nystroem", "identity"}, default="rff"
+        How the kernel is represented. ``"rff"``: random Fourier features; ``"orf"``: orthogonal random
+        features, of lower variance at the same size; ``"nystroem"``: kernel values at landmarks drawn
+        from the data; ``"identity"``: no kernel, power k-means on the columns themselves.
+
+    kernel : {"rbf", "laplacian", "matern12", "matern32", "matern52", "rational_quadratic"}, default="rbf"
+        The kernel. ``"laplacian"`` is of the L1 distance and has no orthogonal features. Ignored by
+        ``feature_map="identity"``, which has no kernel.
+
+    bandwidth : "median", "scale" or float > 0, default="median"
+        Length scale of the kernel. ``"median"``: the median distance between rows, on a sample of at
+        most 2000; ``"scale"``: ``sqrt(2 * total variance)``, exact in one pass.
+
+    n_components : "auto" or int, default="auto"
+        Number of frequencies (a map with ``D`` frequencies has ``2 D`` outputs) or of landmarks (at most
+        the number of distinct rows). ``"auto"``: :func:`suggest_n_components` frequencies, or twice as
+        many landmarks.
+
+    membership : {"fuzzy", "possibilistic"}, default="fuzzy"
+        ``"possibilistic"`` bounds the pull of far samples, which makes outliers harmless and gives them
+        an outlier score.
+
+    fuzziness : float > 1, default=2.0
+        The exponent m of the possibilistic membership.
+
+    reference_distance : {"global", "median", "within"} or float > 0, default="global"
+        The squared distance (in feature space) at which the typicality of a sample is one half, for
+        ``membership="possibilistic"``. ``"global"``: mean squared distance to the mean; ``"median"``: its
+        median; ``"within"``: mean squared distance to the nearest centroid of a k-means start.
+
+    s_init : "auto" or float < 0, default="auto"
+        First exponent. ``"auto"`` starts near the critical exponent, at which clusters begin to separate
+        (see :func:`critical_exponent`). ``-inf`` gives (kernel) k-means.
+
+    anneal_factor : float >= 1, default=1.04
+        Factor by which the exponent grows in size.
+
+    anneal_every : int, default=2
+        Number of iterations between two such steps.
+
+    init : {"auto", "cloud", "k-means++", "k-means", "random"} or array, default="auto"
+        Starting centroids. ``"cloud"``: a small cloud around the mean; ``"k-means++"`` and ``"random"``:
+        rows of the data; ``"k-means"``: the result of k-means on the features, as in the paper; an array
+        of shape (n_clusters, n_features) holds points of the data, one of shape (n_clusters, outputs of
+        the map) points of the feature space. ``"auto"``: the cloud and k-means++ if ``s_init="auto"``,
+        else k-means (k-means++ if ``s_init=-inf``).
+
+    n_init : "auto" or int, default="auto"
+        Number of runs; the one of lowest cost is kept. ``"auto"``: two for ``init="auto"`` with
+        ``s_init="auto"`` (the cloud and k-means++), else one. With an integer, ``init="auto"`` runs the
+        cloud once and k-means++ for the rest.
+
+    max_iter : int, default=300
+        Most iterations of a run.
+
+    tol : float, default=1e-4
+        A run has converged when, besides unchanged cluster sizes, no centroid's squared step exceeds
+        ``tol`` times the mean squared distance to the mean.
+
+    engine : "auto", "numpy" or ``powerkmeans.engines.NumpyOptions``, default="auto"
+        Where the work is done. ``NumpyOptions(n_threads=..., memory_budget=...)`` sets the number of
+        threads and the memory for stored features; neither changes the result.
+
+    random_state : int, RandomState instance or None, default=None
+        Seeds the features and the starts. An int makes results reproducible.
+
+    verbose : int, default=0
+        1 prints a line a run on stderr, 2 a line an iteration. With scikit-learn 1.9 or newer,
+        ``set_callbacks`` takes its callbacks too (a progress bar, for example).
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,), int32
+        Cluster of each training sample.
+    cluster_centers_ : ndarray of shape (n_clusters, n_outputs)
+        Centroids in feature space. Clusters without samples come last.
+    view_weights_ : ndarray of shape (1,)
+        Weight of each view: 1 for the only one.
+    view_names_in_ : ndarray of shape (1,)
+        Name of each view.
+    bandwidth_ : float or None
+        Bandwidth of the kernel; None for ``feature_map="identity"``.
+    n_components_ : int
+        Number of frequencies, landmarks or, for ``"identity"``, columns.
+    reference_distance_ : float or None
+        Reference distance of the possibilistic membership; None for ``"fuzzy"``.
+    critical_exponent_ : float or None
+        The exponent at which clusters begin to separate, if ``s_init="auto"`` asked for it.
+    s_init_, s_ : float
+        First and last exponent of the run that was kept.
+    n_iter_ : int
+        Its number of iterations.
+    objective_ : float
+        The objective at ``s_``.
+    inertia_ : float
+        Sum of squared distances to the nearest centroid in feature space: the cost of k-means there.
+    history_ : dict of ndarrays
+        Per iteration: ``s``, ``objective``, ``inertia``, ``shift`` (largest step of a centroid),
+        ``n_distinct`` (number of distinct centroids) and ``view_weights``.
+    status_ : Status
+        Why the run stopped; a str.
+    restarts_ : list of dict
+        Every run: its start, exponents, iterations, status and hard objective.
+    n_features_in_ : int
+        Number of columns seen in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, if they were all strings.
+
+    See Also
+    --------
+    critical_exponent : The exponent at which clusters begin to separate.
+    suggest_n_components : Number of random features that the theory asks for.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from powerkmeans import KernelPowerKMeans
+    >>> X, y = make_moons(200, noise=0.05, random_state=0)
+    >>> model = KernelPowerKMeans(n_clusters=2, random_state=0).fit(X)
+    >>> model.labels_.shape
+    (200,)
+    >>> model.predict(X[:5]).tolist() == model.labels_[:5].tolist()
+    True
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        feature_map: str = "rff",
+        kernel: str = "rbf",
+        bandwidth: str | float = "median",
+        n_components: str | int = "auto",
+        membership: str = "fuzzy",
+        fuzziness: float = 2.0,
+        reference_distance: str | float = "global",
+        s_init: str | float = "auto",
+        anneal_factor: float = 1.04,
+        anneal_every: int = 2,
+        init: Any = "auto",
+        n_init: str | int = "auto",
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        engine: Any = "auto",
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.feature_map = feature_map
+        self.kernel = kernel
+        self.bandwidth = bandwidth
+        self.n_components = n_components
+        self.membership = membership
+        self.fuzziness = fuzziness
+        self.reference_distance = reference_distance
+        self.s_init = s_init
+        self.anneal_factor = anneal_factor
+        self.anneal_every = anneal_every
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.engine = engine
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @with_callbacks
+    def fit(self, X: Any, y: None = None, sample_weight: Any = None) -> Self:
+        """Find the clusters.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples. float32 and float64 are computed in their own precision; sparse rows are CSR.
+        y : ignored
+            For the convention of scikit-learn.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights >= 0; a weight of 3 is the same as three equal rows.
+
+        Returns
+        -------
+        self
+        """
+        settings = check_settings(self.get_params(deep=False))
+        views = check_single_view(self, X, sample_weight, fitting=True)
+        seed = draw_seed(self.random_state)
+        listener = make_listener(self, X, settings.verbose)
+        result = fit_views(views, settings, seed, listener)
+        self._keep(result)
+        warn_if_unwell(result, settings)
+        return self
+
+    def fit_predict(self, X: Any, y: None = None, sample_weight: Any = None) -> Array:
+        """Fit and return the label of each sample."""
+        return self.fit(X, sample_weight=sample_weight).labels_
+
+    def predict(self, X: Any) -> Array:
+        """Return the cluster of each sample: the one of largest probability."""
+        return self._apply(X, block_labels)
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return each sample's membership of each cluster; rows sum to one."""
+        return self._apply(X, block_probabilities)
+
+    def transform(self, X: Any) -> Array:
+        """Return the distance of each sample to each centroid in feature space."""
+        return self._apply(X, block_distances)
+
+    def fit_transform(self, X: Any, y: None = None, sample_weight: Any = None) -> Array:
+        """Fit and return the distance of each sample to each centroid in feature space."""
+        return self.fit(X, sample_weight=sample_weight)._apply(X, block_distances)
+
+    def typicality(self, X: Any) -> Array:
+        """Return how typical each sample is of its nearest cluster, in [0, 1].
+
+        Always 1 for ``membership="fuzzy"``, which has no notion of it.
+        """
+        return self._apply(X, block_typicality)
+
+    def outlier_score(self, X: Any) -> Array:
+        """Return ``1 - typicality``: near 1 for samples far from every cluster.
+
+        Always 0 for ``membership="fuzzy"``; fit with ``"possibilistic"`` to find outliers.
+        """
+        return 1 - self.typicality(X)
+
+    def score(self, X: Any, y: None = None, sample_weight: Any = None) -> float:
+        """Return minus the mean loss at ``s_``.
+
+        Comparable between models that share the feature map and the number of clusters only: a wider
+        bandwidth or more clusters lower the loss whatever the clusters are worth.
+        """
+        check_is_fitted(self)
+        return -mean_loss(self._fit.model, check_single_view(self, X, sample_weight, fitting=False), self.engine)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to one .npz file that contains no pickle; see :func:`powerkmeans.load`."""
+        check_is_fitted(self)
+        save_estimator(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a model that ``save`` wrote."""
+        loaded: Self = load_estimator(path, {cls.__name__: cls})
+        return loaded
+
+    def _apply(self, X: Any, function: Any) -> Array:
+        check_is_fitted(self)
+        return apply(self._fit.model, check_single_view(self, X, fitting=False), self.engine, function)
+
+    def _keep(self, result: FitResult) -> None:
+        """Spread a result over the public attributes; fitting and loading both end here."""
+        model, restart = result.model, result.restarts[result.best]
+        self._fit = result
+        self.labels_ = result.labels
+        (self.cluster_centers_,) = model.cluster_centers()
+        self.view_weights_ = model.parameters.view_weights
+        self.view_names_in_ = np.array(model.view_names, dtype=object)
+        (self.bandwidth_,) = result.bandwidths
+        self.n_components_ = model.maps[0].base.n_components
+        possibilistic = model.problem.membership.name == "possibilistic"
+        self.reference_distance_ = float(model.problem.reference_distance[0]) if possibilistic else None
+        self.critical_exponent_ = result.critical
+        self.s_init_, self.s_ = restart.s_init, restart.s
+        self.n_iter_ = restart.n_iter
+        self.objective_, self.inertia_ = result.objective, result.inertia
+        self.history_ = history_table(result)
+        self.status_ = restart.status
+        self.restarts_ = [dict(vars(r)) for r in result.restarts]
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.cluster_centers_.shape[0])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

@@ -1,0 +1,1 @@
+"""From rows to features: kernels, their random and data-dependent maps, bandwidths, sizes."""

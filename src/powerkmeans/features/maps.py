@@ -1,0 +1,141 @@
+"""Feature maps: drawn or fitted once, stored as plain arrays, applied to any rows.
+
+All maps subtract the training rows' mean first. Shift-invariant kernels do not notice, and float32
+data far from the origin keeps its digits.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from powerkmeans.features.kernels import KERNELS, as_dense
+from powerkmeans.types import Array, Float64Array
+
+# below this share of the largest, eigenvalues of the landmarks' kernel are rounding
+SMALLEST_EIGENVALUE = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-12}
+
+
+@dataclass(frozen=True)
+class FourierMap:
+    """``phi(x) = D^{-1/2} [sin(omega_r.x), cos(omega_r.x)]_r`` (paper: def:RFF), so ``||phi|| = 1``."""
+
+    origin: Array
+    frequencies: Array
+
+    @property
+    def n_components(self) -> int:
+        return int(self.frequencies.shape[1])
+
+    @property
+    def n_outputs(self) -> int:
+        return 2 * self.n_components
+
+    def __call__(self, X: Array, xp: Any) -> Array:
+        if hasattr(X, "toarray"):
+            phase = X @ self.frequencies - self.origin @ self.frequencies
+        else:
+            phase = (X - self.origin) @ self.frequencies
+        scale = 1 / math.sqrt(self.n_components)
+        return xp.concat([xp.sin(phase), xp.cos(phase)], axis=1) * scale
+
+
+@dataclass(frozen=True)
+class IdentityMap:
+    """The rows themselves, seen from their mean: plain (power) k-means."""
+
+    origin: Array
+
+    @property
+    def n_components(self) -> int:
+        return int(self.origin.shape[0])
+
+    @property
+    def n_outputs(self) -> int:
+        return self.n_components
+
+    def __call__(self, X: Array, xp: Any) -> Array:
+        return as_dense(X) - self.origin
+
+
+@dataclass(frozen=True)
+class NystroemMap:
+    """``phi(x) = K(x, landmarks) K(landmarks, landmarks)^{-1/2}``."""
+
+    origin: Array
+    landmarks: Array
+    normalization: Array
+    kernel: str
+    bandwidth: float
+
+    @property
+    def n_components(self) -> int:
+        return int(self.landmarks.shape[0])
+
+    @property
+    def n_outputs(self) -> int:
+        return int(self.normalization.shape[1])
+
+    def __call__(self, X: Array, xp: Any) -> Array:
+        rows = as_dense(X) - self.origin
+        values = KERNELS[self.kernel].gram(rows, self.landmarks, self.bandwidth)
+        return values.astype(rows.dtype, copy=False) @ self.normalization
+
+
+BaseMap = FourierMap | IdentityMap | NystroemMap
+
+
+@dataclass(frozen=True)
+class CentredMap:
+    """Another map's features less their mean over the training rows, times a scale.
+
+    Distances taken from centred features by a matrix product keep their digits when the kernel is flat.
+    """
+
+    base: BaseMap
+    mean: Array
+    scale: float = 1.0
+
+    @property
+    def n_outputs(self) -> int:
+        return self.base.n_outputs
+
+    def __call__(self, X: Array, xp: Any) -> Array:
+        features = self.base(X, xp) - self.mean
+        return features if self.scale == 1.0 else features * self.scale
+
+    def uncentred(self, centers: Float64Array) -> Float64Array:
+        """Centroids of the centred features as points of the base map's feature space."""
+        return centers / self.scale + self.mean
+
+
+def make_fourier(origin: Float64Array, frequencies: Float64Array, bandwidth: float, dtype: Any) -> FourierMap:
+    """Return the map whose unit-bandwidth frequencies are ``frequencies``."""
+    with np.errstate(over="ignore"):
+        scaled = (frequencies / bandwidth).astype(dtype)
+    if not np.all(np.isfinite(scaled)):
+        raise ValueError(
+            f"bandwidth={bandwidth:g} is too small for {np.dtype(dtype)} data: the frequencies overflow. "
+            "Rescale the data or give a larger bandwidth."
+        )
+    return FourierMap(origin.astype(dtype), scaled)
+
+
+def make_nystroem(
+    origin: Float64Array, rows: Array, kernel: str, bandwidth: float, dtype: Any
+) -> NystroemMap:
+    """Return the Nystroem map with the given landmark rows.
+
+    The same map as scikit-learn's ``Nystroem`` up to a rotation; that class has no Matern kernels and takes
+    no weights. Directions whose eigenvalue is rounding are dropped instead of divided by.
+    """
+    landmarks = (as_dense(rows).astype(np.float64) - origin).astype(dtype)
+    gram = np.asarray(KERNELS[kernel].gram(landmarks, landmarks, bandwidth), dtype=np.float64)
+    values, vectors = np.linalg.eigh(gram)
+    kept = values > SMALLEST_EIGENVALUE[np.dtype(dtype)] * values[-1]
+    normalization = vectors[:, kept] / np.sqrt(values[kept])
+    return NystroemMap(origin.astype(dtype), landmarks, normalization.astype(dtype), kernel, float(bandwidth))
+

@@ -1,0 +1,143 @@
+"""One block of rows: its statistics, and what a fitted model says of its samples."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from powerkmeans.objective.power_mean import power_mean
+from powerkmeans.types import Array, Block, Membership, Parameters, PassStatistics, Problem, array_namespace
+
+
+@dataclass(frozen=True)
+class PassInput:
+    """Parameters in the form that every block of one pass uses, made once a pass.
+
+    projections : per view ``-2 theta^T``, (p_l, k), so that one product gives the cross term
+    center_norms : per view ``||theta_jl||^2``, (k, 1)
+    reference : ``sum_l alpha_l eta_l``
+    """
+
+    membership: Membership
+    s: float
+    view_weights: tuple[float, ...]
+    reference: float
+    projections: tuple[Array, ...]
+    center_norms: tuple[Array, ...]
+
+
+def prepare(parameters: Parameters, s: float, problem: Problem, dtype: np.dtype[Any]) -> PassInput:
+    """Cast the parameters to the precision of the data and fold in what does not change in a pass."""
+    centers = [parameters.centers[:, part] for part in problem.view_slices]
+    return PassInput(
+        membership=problem.membership,
+        s=s,
+        view_weights=tuple(float(weight) for weight in parameters.view_weights),
+        reference=float(parameters.view_weights @ problem.reference_distance),
+        projections=tuple(np.ascontiguousarray((-2 * c).T, dtype=dtype) for c in centers),
+        center_norms=tuple(np.sum(c * c, axis=1, keepdims=True).astype(dtype) for c in centers),
+    )
+
+
+def block_statistics(block: Block, inputs: PassInput) -> PassStatistics:
+    r"""Sums of one block of rows (paper: eq:MM update, eq:step2, eq:step3).
+
+    With ``dbar_ij = sum_l alpha_l d_ijl``, degrees ``u_ij``, ``dtil_ij = h(dbar_ij)`` and ``w`` the
+    gradient of the power mean at ``dtil``, sample ``i`` pulls centroid ``j`` with ``g_ij = w_ij u_ij^m``.
+    """
+    xp = array_namespace(block.views[0])
+    membership, weight = inputs.membership, block.weight
+    by_view = view_distances(block, inputs, xp)
+    distance = combined_distance(by_view, inputs)
+    degree = membership.degrees(distance, inputs.reference, xp)
+    mean, gradient = power_mean(membership.divergence(distance, degree, inputs.reference, xp), inputs.s, xp)
+    gradient *= weight
+    pull = gradient * membership.attraction(degree, xp)
+    nearest = xp.min(distance, axis=0)
+    n_views = len(by_view)
+    return PassStatistics(
+        mass=_repeated(_row_sums(pull, xp), n_views, xp),
+        moment=xp.concat([pull @ view for view in block.views], axis=1),
+        scatter=xp.stack([_row_sums(pull * d, xp) for d in by_view], axis=1),
+        residual=_repeated(_row_sums(gradient * membership.residual(degree, xp), xp), n_views, xp),
+        sizes=_row_sums((distance == nearest) * weight, xp),
+        loss=xp.sum(mean * weight, dtype=xp.float64),
+        hard_cost=xp.sum(nearest * weight, dtype=xp.float64),
+    )
+
+
+def view_distances(block: Block, inputs: PassInput, xp: Any) -> list[Array]:
+    """``d_ijl = ||phi_il - theta_jl||^2`` for each view, (k, b), from centred features; never negative."""
+    result = []
+    for view, norm, projection, center_norm in zip(
+        block.views, block.squared_norms, inputs.projections, inputs.center_norms, strict=True
+    ):
+        distance = _clusters_first(view @ projection, xp)
+        distance += norm
+        distance += center_norm
+        result.append(xp.maximum(distance, xp.zeros((), dtype=distance.dtype)))
+    return result
+
+
+def combined_distance(by_view: list[Array], inputs: PassInput) -> Array:
+    """``dbar_ij = sum_l alpha_l d_ijl``."""
+    if inputs.view_weights == (1.0,):
+        return by_view[0]
+    total = inputs.view_weights[0] * by_view[0]
+    for view_weight, distance in zip(inputs.view_weights[1:], by_view[1:], strict=True):
+        total += view_weight * distance
+    return total
+
+
+def block_distances(block: Block, inputs: PassInput) -> Array:
+    """``sqrt(dbar_ij)``, (b, k)."""
+    xp = array_namespace(block.views[0])
+    return xp.sqrt(combined_distance(view_distances(block, inputs, xp), inputs)).T
+
+
+def block_probabilities(block: Block, inputs: PassInput) -> Array:
+    r"""``g_ij / sum_j g_ij``, (b, k), from ``log g = (s-1) log dtil + m log u`` shifted by its maximum."""
+    xp = array_namespace(block.views[0])
+    membership = inputs.membership
+    distance = combined_distance(view_distances(block, inputs, xp), inputs)
+    degree = membership.degrees(distance, inputs.reference, xp)
+    divergence = membership.divergence(distance, degree, inputs.reference, xp)
+    smallest = xp.min(divergence, axis=0)
+    hard = (smallest == 0) | (inputs.s == -math.inf)
+    tiny = xp.finfo(distance.dtype).smallest_normal
+    relative = xp.log(xp.clip(divergence, min=tiny) / xp.clip(smallest, min=tiny))
+    exponent = 0.0 if inputs.s == -math.inf else inputs.s - 1
+    score = exponent * relative + membership.fuzziness * xp.log(xp.clip(degree, min=tiny))
+    score = xp.exp(score - xp.max(score, axis=0))
+    score = xp.where(hard, xp.astype(divergence == smallest, score.dtype), score)
+    return (score / xp.sum(score, axis=0)).T
+
+
+def block_labels(block: Block, inputs: PassInput) -> Array:
+    """The cluster of largest probability, (b,)."""
+    xp = array_namespace(block.views[0])
+    return xp.astype(xp.argmax(block_probabilities(block, inputs), axis=1), xp.int32)
+
+
+def block_typicality(block: Block, inputs: PassInput) -> Array:
+    """``max_j u_ij``, (b,)."""
+    xp = array_namespace(block.views[0])
+    distance = combined_distance(view_distances(block, inputs, xp), inputs)
+    degree = inputs.membership.degrees(xp.min(distance, axis=0), inputs.reference, xp)
+    return degree * xp.ones_like(block.weight)
+
+
+def _row_sums(values: Array, xp: Any) -> Array:
+    return xp.sum(values, axis=1, dtype=xp.float64)
+
+
+def _repeated(values: Array, n_views: int, xp: Any) -> Array:
+    return xp.stack([values] * n_views, axis=1)
+
+
+def _clusters_first(values: Array, xp: Any) -> Array:
+    """Transpose; numpy is also asked to lay the result out that way, others manage their own memory."""
+    return np.ascontiguousarray(values.T) if xp is np else values.T

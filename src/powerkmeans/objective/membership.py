@@ -1,0 +1,63 @@
+"""What the membership makes of a distance: fuzzy keeps it, possibilistic bounds it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from powerkmeans.types import Array, Membership
+
+
+@dataclass(frozen=True)
+class Fuzzy:
+    """Every sample counts fully: ``u = 1`` and ``h(d) = d``."""
+
+    name: ClassVar[str] = "fuzzy"
+    fuzziness: float = 2.0
+
+    def degrees(self, distance: Array, reference: float, xp: Any) -> Array:
+        return xp.ones((), dtype=distance.dtype)
+
+    def attraction(self, degree: Array, xp: Any) -> Array:
+        return degree
+
+    def residual(self, degree: Array, xp: Any) -> Array:
+        return 1 - degree
+
+    def divergence(self, distance: Array, degree: Array, reference: float, xp: Any) -> Array:
+        return distance
+
+
+@dataclass(frozen=True)
+class Possibilistic:
+    r"""Typicality ``u`` falls with the distance, so a far sample pulls on nothing.
+
+    .. math::
+        h(d) = \min_u\; u^m d + (1-u)^m \eta, \qquad
+        u = \frac{1}{1 + (d/\eta)^{1/(m-1)}}
+
+    (paper: eq:new distance, eq:step1). ``h`` is increasing, concave and bounded by ``eta``.
+    """
+
+    name: ClassVar[str] = "possibilistic"
+    fuzziness: float = 2.0
+
+    def degrees(self, distance: Array, reference: float, xp: Any) -> Array:
+        ratio = distance / reference
+        if self.fuzziness != 2:
+            ratio = ratio ** (1 / (self.fuzziness - 1))
+        return 1 / (1 + ratio)
+
+    def attraction(self, degree: Array, xp: Any) -> Array:
+        return degree * degree if self.fuzziness == 2 else degree**self.fuzziness
+
+    def residual(self, degree: Array, xp: Any) -> Array:
+        return self.attraction(1 - degree, xp)
+
+    def divergence(self, distance: Array, degree: Array, reference: float, xp: Any) -> Array:
+        return self.attraction(degree, xp) * distance + self.residual(degree, xp) * reference
+
+
+def make_membership(name: str, fuzziness: float) -> Membership:
+    """Return the membership called ``name``."""
+    return Fuzzy(fuzziness) if name == "fuzzy" else Possibilistic(fuzziness)

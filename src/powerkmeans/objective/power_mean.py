@@ -1,0 +1,58 @@
+"""The power mean M_s and its gradient, for any s < 0 and any scale of its arguments."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from powerkmeans.types import Array
+
+
+def power_mean(y: Array, s: float, xp: Any) -> tuple[Array, Array]:
+    r"""Power mean over the first axis of ``y >= 0`` and its gradient.
+
+    .. math::
+        M_s(y) = \Big(\tfrac1k \sum_j y_j^s\Big)^{1/s}, \qquad
+        w_j = \frac{\partial M_s}{\partial y_j}
+            = \frac{\tfrac1k\, y_j^{s-1}}{(\tfrac1k \sum_l y_l^s)^{1-1/s}}
+
+    (paper: eq:membership function). With ``r_j = y_min / y_j`` and ``S = sum_j r_j^{-s}`` this is
+    ``M_s = y_min (S/k)^{1/s}`` and ``w_j = (S/k)^{1/s} r_j^{1-s} / S``, which neither overflows nor
+    underflows. Zeros take the limit: the ``t`` zero entries share ``(t/k)^{1/s} / t``, the rest get 0.
+    ``s = -inf`` is the minimum, its gradient shared by the ties.
+
+    Parameters
+    ----------
+    y : array of shape (k, b)
+    s : negative float, may be ``-inf``
+
+    Returns
+    -------
+    mean : array of shape (b,)
+    gradient : array of shape (k, b)
+    """
+    smallest = xp.min(y, axis=0)
+    if s == -math.inf:
+        tied = xp.astype(y == smallest, y.dtype)
+        return smallest, tied / xp.sum(tied, axis=0)
+    ratio = _ratio(smallest, y, xp)
+    powers = ratio**-s
+    total = xp.sum(powers, axis=0)
+    factor = _root(total / y.shape[0], s, xp)
+    powers *= ratio
+    powers *= factor / total
+    return smallest * factor, powers
+
+
+def _ratio(smallest: Array, y: Array, xp: Any) -> Array:
+    """``smallest / y`` in (0, 1], and 1 where both are zero."""
+    if not xp.any(smallest == 0):
+        return smallest / y
+    zero = y == 0
+    return xp.where(zero, xp.ones_like(y), smallest / xp.where(zero, xp.ones_like(y), y))
+
+
+def _root(mean_power: Array, s: float, xp: Any) -> Array:
+    """``mean_power^{1/s}``, at least 1, held inside half the range of the type for the smallest ``|s|``."""
+    largest = 0.5 * math.log(float(xp.finfo(mean_power.dtype).max))
+    return xp.exp(xp.minimum(xp.log(mean_power) / s, xp.asarray(largest, dtype=mean_power.dtype)))

@@ -1,0 +1,65 @@
+"""From sums to new parameters: centroids, view weights, objective."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import softmax
+
+from powerkmeans.types import Float64Array, Parameters, PassStatistics, Problem
+
+SMALLEST_VIEW_WEIGHT = 1e-12
+
+
+def updated(old: Parameters, sums: PassStatistics, problem: Problem) -> Parameters:
+    """One step of majorise-minimise: centroids first, then view weights at the new centroids."""
+    centers = updated_centers(old, sums, problem)
+    if len(old.view_weights) == 1:
+        return Parameters(centers, old.view_weights)
+    losses = view_losses(old.centers, centers, sums, problem)
+    return Parameters(centers, entropic_weights(losses, problem.entropy))
+
+
+def updated_centers(old: Parameters, sums: PassStatistics, problem: Problem) -> Float64Array:
+    """``theta_jl = S_jl / N_jl`` (paper: eq:step2); a centroid without weight keeps its place."""
+    centers = old.centers.copy()
+    for view, part in enumerate(problem.view_slices):
+        alive = sums.mass[:, view] > 0
+        centers[alive, part] = sums.moment[alive, part] / sums.mass[alive, view, None]
+    return centers
+
+
+def view_losses(
+    old: Float64Array, new: Float64Array, sums: PassStatistics, problem: Problem
+) -> Float64Array:
+    """View l's part of the surrogate at the new centroids.
+
+    ``c_l = sum_j [D_jl - N_jl ||theta_jl(new) - theta_jl(old)||^2] + sum_j R_jl eta_l``: the scatter
+    about a weighted mean is that about any point less the mass times the squared shift.
+    """
+    step = new - old
+    shifts = np.stack([np.sum(step[:, part] ** 2, axis=1) for part in problem.view_slices], axis=1)
+    explained = np.sum(sums.scatter - sums.mass * shifts, axis=0)
+    return explained + np.sum(sums.residual, axis=0) * problem.reference_distance
+
+
+def entropic_weights(losses: Float64Array, entropy: float) -> Float64Array:
+    """``alpha = softmax(-c / lambda)`` (paper: eq:step3), held above a floor."""
+    weights = np.maximum(softmax((np.min(losses) - losses) / entropy), SMALLEST_VIEW_WEIGHT)
+    return weights / np.sum(weights)
+
+
+def objective_value(loss: float, parameters: Parameters, problem: Problem) -> float:
+    """``f_s = sum_i v_i M_s(dtil_i) + lambda sum_l alpha_l log alpha_l`` (paper: eq:IP-RFF-MKPKM)."""
+    weights = parameters.view_weights
+    return float(loss) + problem.entropy * float(np.sum(weights * np.log(weights)))
+
+
+def shift_norms(old: Parameters, new: Parameters, problem: Problem) -> Float64Array:
+    """``sum_l alpha_l ||theta_jl(new) - theta_jl(old)||^2``, one value a centroid."""
+    return np.sum(((new.centers - old.centers) * column_scale(new, problem)) ** 2, axis=1)
+
+
+def column_scale(parameters: Parameters, problem: Problem) -> Float64Array:
+    """``sqrt(alpha_l)`` repeated over the columns of view l: scaled so, plain distances are ``dbar``."""
+    widths = np.diff(problem.splits)
+    return np.repeat(np.sqrt(parameters.view_weights), widths)

@@ -1,0 +1,147 @@
+"""Hyper-parameters, checked once: every message names the parameter, what it must be, and what it was."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from powerkmeans.features.kernels import KERNELS
+
+FEATURE_MAPS = ("rff", "orf", "nystroem", "identity")
+INITS = ("auto", "cloud", "k-means++", "k-means", "random")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Checked hyper-parameters of one fit; the estimators' docstrings say what each does."""
+
+    n_clusters: int
+    feature_map: str
+    kernel: str
+    bandwidth: str | float
+    n_components: str | int
+    membership: str
+    fuzziness: float
+    reference_distance: str | float
+    s_init: str | float
+    anneal_factor: float
+    anneal_every: int
+    init: Any
+    n_init: str | int
+    max_iter: int
+    tol: float
+    engine: Any
+    verbose: int
+
+
+def check_settings(parameters: Mapping[str, Any]) -> Settings:
+    """Check an estimator's parameters and return them as settings."""
+    checked = {f.name: _CHECKS[f.name](f.name, parameters[f.name]) for f in fields(Settings)}
+    return Settings(**checked)
+
+
+Check = Callable[[str, Any], Any]
+
+
+def _fail(name: str, expected: str, value: Any) -> ValueError:
+    return ValueError(f"The {name!r} parameter must be {expected}. Got {value!r} instead.")
+
+
+def _integer(smallest: int) -> Check:
+    def check(name: str, value: Any) -> int:
+        if not isinstance(value, Integral) or isinstance(value, (bool, np.bool_)) or value < smallest:
+            raise _fail(name, f"an int in the range [{smallest}, inf)", value)
+        return int(value)
+
+    return check
+
+
+def _real(allowed: Callable[[float], bool], expected: str) -> Check:
+    def check(name: str, value: Any) -> float:
+        number = isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
+        if not number or math.isnan(value) or not allowed(float(value)):
+            raise _fail(name, expected, value)
+        return float(value)
+
+    return check
+
+
+def _word(*words: str) -> Check:
+    def check(name: str, value: Any) -> str:
+        if not isinstance(value, str) or value not in words:
+            raise _fail(name, f"one of {_listed(words)}", value)
+        return value
+
+    return check
+
+
+def _word_or(words: tuple[str, ...], otherwise: Check, expected: str) -> Check:
+    def check(name: str, value: Any) -> Any:
+        if isinstance(value, str):
+            if value in words:
+                return value
+            raise _fail(name, f"{_listed(words)} or {expected}", value)
+        return otherwise(name, value)
+
+    return check
+
+
+def _listed(words: tuple[str, ...]) -> str:
+    return ", ".join(repr(word) for word in words)
+
+
+def _feature_map(name: str, value: Any) -> str:
+    if isinstance(value, str) and value == "exact":
+        raise ValueError(
+            "feature_map='exact' (the full kernel matrix) is not part of this version; "
+            "feature_map='nystroem' with n_components=n_samples comes closest."
+        )
+    return str(_word(*FEATURE_MAPS)(name, value))
+
+
+def _s_init(name: str, value: Any) -> str | float:
+    if isinstance(value, Real) and not isinstance(value, bool) and value > 0:
+        raise ValueError(
+            f"s_init={value!r} must be negative: the power mean approaches the minimum as s falls to -inf. "
+            f"Papers list |s|; pass s_init={-value!r}."
+        )
+    expected = "'auto' or a negative number (-inf is k-means)"
+    check = _word_or(("auto",), _real(lambda s: s < 0, expected), "a negative number")
+    result: str | float = check(name, value)
+    return result
+
+
+def _init(name: str, value: Any) -> Any:
+    if isinstance(value, str):
+        return _word(*INITS)(name, value)
+    if callable(value) or value is None:
+        raise _fail(name, f"one of {_listed(INITS)} or an array of centroids", value)
+    return value
+
+
+_POSITIVE = _real(lambda x: 0 < x < math.inf, "a finite number > 0")
+
+_CHECKS: dict[str, Check] = {
+    "n_clusters": _integer(1),
+    "feature_map": _feature_map,
+    "kernel": _word(*KERNELS),
+    "bandwidth": _word_or(("median", "scale"), _POSITIVE, "a number > 0"),
+    "n_components": _word_or(("auto",), _integer(1), "an int >= 1"),
+    "membership": _word("fuzzy", "possibilistic"),
+    "fuzziness": _real(lambda m: 1 < m < math.inf, "a finite number > 1"),
+    "reference_distance": _word_or(("global", "median", "within"), _POSITIVE, "a number > 0"),
+    "s_init": _s_init,
+    "anneal_factor": _real(lambda x: 1 <= x < math.inf, "a finite number >= 1"),
+    "anneal_every": _integer(1),
+    "init": _init,
+    "n_init": _word_or(("auto",), _integer(1), "an int >= 1"),
+    "max_iter": _integer(1),
+    "tol": _real(lambda x: 0 <= x < math.inf, "a finite number >= 0"),
+    "engine": lambda name, value: value,
+    "verbose": lambda name, value: _integer(0)(name, int(value) if isinstance(value, bool) else value),
+}
