@@ -14,6 +14,7 @@ from powerkmeans.engines import open_engine
 from powerkmeans.engines.blas import single_threaded_blas
 from powerkmeans.features.bandwidth import weighted_median
 from powerkmeans.model import FitResult, Model, Restart
+from powerkmeans.moves import Mover
 from powerkmeans.objective.block import PassInput, block_labels, block_statistics, prepare
 from powerkmeans.objective.membership import Fuzzy, make_membership
 from powerkmeans.objective.updates import objective_value
@@ -47,6 +48,7 @@ class Listener(Protocol):
     def begin_run(self, start: Start, index: int, n_runs: int) -> None: ...
     def iteration(self, line: Iteration) -> bool: ...
     def end_run(self, restart: Restart) -> None: ...
+    def end(self, restart: Restart) -> None: ...
 
 
 def fit_views(views: Views, settings: Settings, seed: int, listener: Listener) -> FitResult:
@@ -82,6 +84,10 @@ def fit_views(views: Views, settings: Settings, seed: int, listener: Listener) -
             if result.status is Status.INTERRUPTED:
                 break
         best = choose_restart(restarts)
+        if settings.s_init == "auto":
+            mover = Mover(prepared, problem, settings, run_pass, stream(seed, "moves"))
+            results[best], restarts[best] = mover.improve(results[best], restarts[best], listener.iteration)
+            listener.end(restarts[best])
         return _finish(views.names, prepared, problem, results[best], restarts, best, critical)
 
 

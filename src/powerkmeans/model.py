@@ -32,7 +32,8 @@ class Model:
 class Restart:
     """One run of the solver: where it started and what it reached.
 
-    ``hard_objective`` is the objective at ``s = -inf``, by which restarts are compared.
+    ``hard_objective`` is the objective at ``s = -inf``, by which restarts are compared; ``n_moves`` counts
+    centroids that were moved after the annealing.
     """
 
     init: str
@@ -41,6 +42,7 @@ class Restart:
     n_iter: int
     status: Status
     hard_objective: float
+    n_moves: int = 0
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,11 @@ class Printer:
             f"hard objective {restart.hard_objective:.8g}",
         )
 
+    def end(self, restart: Restart) -> None:
+        self._print(
+            1, f"kept start {restart.init}, {restart.n_moves} moves: hard objective {restart.hard_objective:.8g}"
+        )
+
     def _print(self, level: int, text: str) -> None:
         if self._verbose >= level:
             print(f"[powerkmeans] {text}", file=sys.stderr)
@@ -82,6 +87,10 @@ class Callbacks:
     def end_run(self, restart: Restart) -> None:
         self._printer.end_run(restart)
         self._run.call_on_fit_task_end(estimator=self._estimator, X=self._X)
+
+    def end(self, restart: Restart) -> None:
+        self._printer.end(restart)
+        self._context.call_on_fit_task_end(estimator=self._estimator, X=self._X)
 
 
 def make_listener(estimator: Any, X: Any, verbose: int) -> Listener:

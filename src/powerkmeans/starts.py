@@ -14,7 +14,7 @@ from powerkmeans.preparation import SAMPLE_BYTES, Prepared, subsample
 from powerkmeans.settings import Settings
 from powerkmeans.solver.annealing import SMALLEST_START, Geometric, Hard, Schedule, critical_value
 from powerkmeans.solver.initialize import cloud, plus_plus, random_rows
-from powerkmeans.types import Engine, Float64Array, Parameters, Problem
+from powerkmeans.types import Array, Engine, Float64Array, Parameters, Problem
 
 # Up to this many features the second moments are formed whole; beyond, on a leading subspace.
 WHOLE_MOMENTS = 512
@@ -173,12 +173,19 @@ def place_cloud(collapse: Collapse, problem: Problem, n_clusters: int, rng: np.r
 def place_rows(prepared: Prepared, kind: str, n_clusters: int, rng: np.random.Generator) -> Parameters:
     """Rows of the sample, chosen by k-means++ or at random."""
     n_views = len(prepared.maps)
-    weights = np.full(n_views, 1 / n_views)
+    features, weight = sample_features(prepared, n_clusters, rng)
+    if kind == "random":
+        chosen = random_rows(weight, n_clusters, rng)
+    else:
+        chosen = plus_plus(features, weight, n_clusters, rng)
+    return Parameters(features[chosen].astype(np.float64), np.full(n_views, 1 / n_views))
+
+
+def sample_features(
+    prepared: Prepared, n_clusters: int, rng: np.random.Generator
+) -> tuple[Array, Float64Array]:
+    """Centred features of the sampled rows, views side by side, as many as memory allows."""
     row_bytes = prepared.splits[-1] * prepared.engine.dtype.itemsize
     sample = subsample(prepared.sample, max(SAMPLE_BYTES // row_bytes, 10 * n_clusters), rng)
-    features = np.concatenate([m(v, np) for m, v in zip(prepared.maps, sample.views, strict=True)], axis=1)
-    if kind == "random":
-        chosen = random_rows(sample.weight, n_clusters, rng)
-    else:
-        chosen = plus_plus(features, sample.weight, n_clusters, rng)
-    return Parameters(features[chosen].astype(np.float64), weights)
+    views = [m(view, np) for m, view in zip(prepared.maps, sample.views, strict=True)]
+    return np.concatenate(views, axis=1), sample.weight

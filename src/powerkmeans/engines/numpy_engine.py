@@ -15,9 +15,10 @@ from powerkmeans.engines.blas import single_threaded_blas
 from powerkmeans.engines.rows import multipliers, row_hashes, uniforms
 from powerkmeans.types import Array, Block, FeatureMap, P, RowSample, S
 
-# bytes of features a block: small enough to stay in the second-level cache of current processors
-BLOCK_BYTES = 2**20
-SMALLEST_BLOCK, LARGEST_BLOCK = 32, 4096
+# bytes of features a block: a few megabytes stay in cache between the two products of a pass, and are
+# enough work for the interpreter not to matter
+BLOCK_BYTES = 2**22
+SMALLEST_BLOCK, LARGEST_BLOCK = 32, 8192
 # blocks summed by one task before its total is handed over; fixed, as it decides the order of sums
 BLOCKS_PER_TASK = 8
 

@@ -54,16 +54,17 @@ def block_statistics(block: Block, inputs: PassInput) -> PassStatistics:
     distance = combined_distance(by_view, inputs)
     degree = membership.degrees(distance, inputs.reference, xp)
     mean, gradient = power_mean(membership.divergence(distance, degree, inputs.reference, xp), inputs.s, xp)
-    gradient *= weight
     pull = gradient * membership.attraction(degree, xp)
     nearest = xp.min(distance, axis=0)
-    n_views = len(by_view)
+    mass = xp.vecdot(pull, weight)
+    residual = xp.vecdot(gradient * membership.residual(degree, xp), weight)
+    pull *= weight
     return PassStatistics(
-        mass=_repeated(_row_sums(pull, xp), n_views, xp),
+        mass=_repeated(mass, len(by_view), xp),
         moment=xp.concat([pull @ view for view in block.views], axis=1),
-        scatter=xp.stack([_row_sums(pull * d, xp) for d in by_view], axis=1),
-        residual=_repeated(_row_sums(gradient * membership.residual(degree, xp), xp), n_views, xp),
-        sizes=_row_sums((distance == nearest) * weight, xp),
+        scatter=xp.stack([xp.vecdot(pull, d) for d in by_view], axis=1),
+        residual=_repeated(residual, len(by_view), xp),
+        sizes=xp.vecdot(xp.astype(distance == nearest, distance.dtype), weight),
         loss=xp.sum(mean * weight, dtype=xp.float64),
         hard_cost=xp.sum(nearest * weight, dtype=xp.float64),
     )
@@ -128,10 +129,6 @@ def block_typicality(block: Block, inputs: PassInput) -> Array:
     distance = combined_distance(view_distances(block, inputs, xp), inputs)
     degree = inputs.membership.degrees(xp.min(distance, axis=0), inputs.reference, xp)
     return degree * xp.ones_like(block.weight)
-
-
-def _row_sums(values: Array, xp: Any) -> Array:
-    return xp.sum(values, axis=1, dtype=xp.float64)
 
 
 def _repeated(values: Array, n_views: int, xp: Any) -> Array:

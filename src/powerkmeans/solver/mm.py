@@ -70,8 +70,9 @@ def minimise(
         if on_iteration is not None and on_iteration(line):
             status = Status.INTERRUPTED
             break
-        settled = _settled(recent, tol * scatter)
-        if settled and line.hard_cost <= NEGLIGIBLE_COST * scatter * float(np.sum(sums.sizes)):
+        spread = line.hard_cost / float(np.sum(sums.sizes))
+        settled = _settled(recent, tol * spread)
+        if spread <= NEGLIGIBLE_COST * scatter:
             status = Status.EXACT
             break
         if settled and (line.n_distinct == len(new.centers) or schedule.ended(iteration)):

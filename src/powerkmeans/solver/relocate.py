@@ -1,0 +1,90 @@
+"""One move out of a local minimum: take the centroid that is missed least to the cluster that needs it most."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from powerkmeans.types import Array, Float64Array
+
+_POWER_STEPS, _LLOYD_STEPS = 5, 3
+_CHUNK = 2**24
+
+
+class Split(NamedTuple):
+    """Two centroids for the rows of one cluster and how much they lower its cost."""
+
+    gain: float
+    first: Float64Array
+    second: Float64Array
+
+
+def propose_move(
+    rows: Array, weight: Float64Array, centers: Float64Array, margin: float
+) -> Float64Array | None:
+    """Return centroids with one of them moved, or None if no move promises to save ``margin`` of the cost.
+
+    Deleting a centroid costs what its rows pay for the way to their second nearest; splitting a cluster
+    in two saves what two centroids explain of it. Both are measured on a sample of rows.
+    """
+    if len(centers) < 2:
+        return None
+    labels, nearest, second = _two_nearest(rows, centers)
+    deletion = np.bincount(labels, weights=weight * (second - nearest), minlength=len(centers))
+    splits = [_split(rows[labels == j], weight[labels == j]) for j in range(len(centers))]
+    grown = int(np.argmax([split.gain for split in splits]))
+    deletion[grown] = np.inf
+    moved = int(np.argmin(deletion))
+    if splits[grown].gain - deletion[moved] <= margin * float(weight @ nearest):
+        return None
+    result = centers.copy()
+    result[grown], result[moved] = splits[grown].first, splits[grown].second
+    return result
+
+
+def _two_nearest(
+    rows: Array, centers: Float64Array
+) -> tuple[np.ndarray, Float64Array, Float64Array]:
+    """Label, squared distance to the nearest and to the second nearest centroid of each row."""
+    centers = centers.astype(rows.dtype)
+    norms = np.vecdot(centers, centers)
+    labels = np.empty(len(rows), dtype=np.intp)
+    nearest, second = np.empty(len(rows)), np.empty(len(rows))
+    step = max(1, _CHUNK // len(centers))
+    for start in range(0, len(rows), step):
+        part = slice(start, start + step)
+        chunk = rows[part]
+        distance = norms - 2 * chunk @ centers.T + np.vecdot(chunk, chunk)[:, None]
+        distance = np.maximum(distance, 0)
+        labels[part] = np.argmin(distance, axis=1)
+        two = np.partition(distance, 1, axis=1)
+        nearest[part], second[part] = two[:, 0], two[:, 1]
+    return labels, nearest, second
+
+
+def _split(rows: Array, weight: Float64Array) -> Split:
+    """Split rows along their principal axis and refine by a few steps of 2-means."""
+    total = float(np.sum(weight))
+    if len(rows) < 2 or total == 0:
+        return Split(0.0, np.zeros(rows.shape[1]), np.zeros(rows.shape[1]))
+    mean = (weight @ rows) / total
+    offset = rows - mean
+    axis = offset[int(np.argmax(np.vecdot(offset, offset)))]
+    for _ in range(_POWER_STEPS):
+        axis = (weight * (offset @ axis)) @ offset
+        length = np.linalg.norm(axis)
+        if length == 0:
+            return Split(0.0, mean, mean)
+        axis = axis / length
+    right = offset @ axis > 0
+    for _ in range(_LLOYD_STEPS):
+        w_right = float(weight @ right)
+        if not 0 < w_right < total:
+            return Split(0.0, mean, mean)
+        second = (weight * right) @ offset / w_right
+        first = -second * w_right / (total - w_right)
+        right = offset @ (second - first) > 0.5 * (second @ second - first @ first)
+    # scatter between the halves: N1 N2 / (N1 + N2) ||mu1 - mu2||^2
+    gain = w_right * (total - w_right) / total * float((second - first) @ (second - first))
+    return Split(gain, mean + first, mean + second)
