@@ -8,11 +8,9 @@ from sklearn.utils.validation import check_array
 
 from powerkmeans.engines.blas import single_threaded_blas
 from powerkmeans.estimators import KernelPowerKMeans
-from powerkmeans.fit import make_problem
-from powerkmeans.preparation import prepare_features
+from powerkmeans.fit import make_task
+from powerkmeans.fitting.collapse import find_collapse
 from powerkmeans.settings import check_settings
-from powerkmeans.starts import find_collapse
-from powerkmeans.streams import stream
 from powerkmeans.views import FLOATS, Views, check_weight
 
 
@@ -63,6 +61,7 @@ def critical_exponent(
     >>> X = np.random.default_rng(0).standard_normal((500, 20))
     >>> -12 < critical_exponent(X) < -5
     True
+
     """
     settings = check_settings(
         KernelPowerKMeans(
@@ -78,6 +77,4 @@ def critical_exponent(
     X = check_array(features, accept_sparse="csr", dtype=FLOATS, order="C", input_name="features")
     views = Views(("features",), (X,), check_weight(sample_weight, X.shape[0], X.dtype))
     with single_threaded_blas():
-        prepared = prepare_features(views, settings, seed=0)
-        problem = make_problem(prepared, settings, seed=0)
-        return find_collapse(prepared.engine, problem, 1, stream(0, "collapse")).critical
+        return find_collapse(make_task(views, settings, seed=0)).critical

@@ -9,11 +9,12 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from powerkmeans.callbacks import CallbackSupportMixin, with_callbacks
 from powerkmeans.fit import apply, fit_views, mean_loss, warn_if_unwell
 from powerkmeans.model import FitResult, history_table
 from powerkmeans.model_io import load_estimator, save_estimator
 from powerkmeans.objective.block import block_distances, block_labels, block_probabilities, block_typicality
-from powerkmeans.progress import CallbackSupportMixin, make_listener, with_callbacks
+from powerkmeans.progress import make_listener
 from powerkmeans.settings import check_settings
 from powerkmeans.streams import draw_seed
 from powerkmeans.types import Array
@@ -164,6 +165,7 @@ class KernelPowerKMeans(
     (200,)
     >>> model.predict(X[:5]).tolist() == model.labels_[:5].tolist()
     True
+
     """
 
     def __init__(
@@ -223,6 +225,7 @@ class KernelPowerKMeans(
         Returns
         -------
         self
+
         """
         settings = check_settings(self.get_params(deep=False))
         views = check_single_view(self, X, sample_weight, fitting=True)

@@ -23,6 +23,7 @@ def clustering_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
     >>> from powerkmeans.metrics import clustering_accuracy
     >>> clustering_accuracy([0, 0, 1, 1], [1, 1, 0, 2])
     0.75
+
     """
     table = _contingency(y_true, y_pred)
     rows, columns = linear_sum_assignment(table, maximize=True)
@@ -45,6 +46,7 @@ def normalized_mutual_info(
     >>> from powerkmeans.metrics import normalized_mutual_info
     >>> round(normalized_mutual_info([0, 0, 1, 1], [1, 1, 0, 0]), 6)
     1.0
+
     """
     _contingency(y_true, y_pred)
     value = normalized_mutual_info_score(y_true, y_pred, average_method=average_method)
@@ -61,6 +63,7 @@ def purity(y_true: ArrayLike, y_pred: ArrayLike) -> float:
     >>> from powerkmeans.metrics import purity
     >>> purity([0, 0, 1, 1], [0, 0, 0, 1])
     0.75
+
     """
     table = _contingency(y_true, y_pred)
     return float(table.max(axis=0).sum() / table.sum())

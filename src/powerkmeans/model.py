@@ -54,11 +54,11 @@ class FitResult:
     objective: float
     inertia: float
     bandwidths: tuple[float | None, ...]
-    critical: float | None
     n_distinct: int
-    restarts: tuple[Restart, ...]
-    best: int
     history: tuple[Iteration, ...]
+    restarts: tuple[Restart, ...] = ()
+    best: int = 0
+    critical: float | None = None
 
 
 def history_table(result: FitResult) -> dict[str, Array]:

@@ -27,10 +27,11 @@ def write(path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str
     """Write a file whole or not at all: a failed write leaves an older file as it was."""
     target = Path(path)
     text = json.dumps({"format": FORMAT, "version": VERSION, **header}, allow_nan=False)
+    arrays = {_HEADER: np.frombuffer(text.encode(), dtype=np.uint8), **arrays}
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
     try:
         with os.fdopen(handle, "wb") as stream:
-            np.savez_compressed(stream, **{_HEADER: np.frombuffer(text.encode(), dtype=np.uint8)}, **arrays)
+            np.savez_compressed(stream, allow_pickle=False, **arrays)
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(name, target)
@@ -165,7 +166,8 @@ def _unpack_restart(entry: dict[str, Any]) -> Restart:
 def _unpack_history(arrays: dict[str, Any]) -> tuple[Iteration, ...]:
     names = ("s", "objective", "inertia", "shift", "n_distinct", "view_weights")
     columns = [arrays[f"history.{name}"].tolist() for name in names]
-    return tuple(Iteration(*line[:-1], tuple(line[-1])) for line in zip(*columns, strict=True))
+    rows = zip(*columns, strict=True)
+    return tuple(Iteration(*line)._replace(view_weights=tuple(line[-1])) for line in rows)
 
 
 def _map_header(feature_map: CentredMap) -> dict[str, Any]:

@@ -6,19 +6,9 @@ import sys
 from typing import Any
 
 from powerkmeans.fit import Listener
+from powerkmeans.fitting.starts import Start
 from powerkmeans.model import Restart
-from powerkmeans.starts import Start
 from powerkmeans.types import Iteration
-
-try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
-except ImportError:  # scikit-learn before 1.9
-
-    class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Stands in where scikit-learn has no callbacks."""
-
-    def with_callbacks(method: Any) -> Any:  # type: ignore[no-redef]
-        return method
 
 
 class Printer:

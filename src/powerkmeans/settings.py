@@ -105,7 +105,7 @@ def _feature_map(name: str, value: Any) -> str:
 
 
 def _s_init(name: str, value: Any) -> str | float:
-    if isinstance(value, Real) and not isinstance(value, bool) and value > 0:
+    if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool) and value > 0:
         raise ValueError(
             f"s_init={value!r} must be negative: the power mean approaches the minimum as s falls to -inf. "
             f"Papers list |s|; pass s_init={-value!r}."

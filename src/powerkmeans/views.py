@@ -68,7 +68,9 @@ def check_init(init: Any, n_clusters: int, n_features: int, n_outputs: int, dtyp
     """Check given centroids: rows of data space, or of feature space if the width says so."""
     centers = check_array(init, dtype=np.float64, input_name="init")
     if len(centers) != n_clusters:
-        raise ValueError(f"The shape of the initial centers {centers.shape} does not match n_clusters={n_clusters}.")
+        raise ValueError(
+            f"The shape of the initial centers {centers.shape} does not match n_clusters={n_clusters}."
+        )
     if centers.shape[1] not in (n_features, n_outputs):
         raise ValueError(
             f"The shape of the initial centers {centers.shape} does not match the data: expected "

@@ -34,6 +34,7 @@ class NumpyOptions:
         ``threadpoolctl`` limits and joblib's nested limits are respected.
     memory_budget : int, default=2**31
         Bytes that mapped features may occupy. Larger features are computed anew in every pass.
+
     """
 
     n_threads: int | None = None
@@ -114,7 +115,7 @@ class NumpyEngine:
         weight = np.asarray(self._weight, dtype=np.float64)
         used = np.flatnonzero(weight > 0)
         hashes, first, group = np.unique(self._hashes(seed)[used], return_index=True, return_inverse=True)
-        rows, merged = used[first], np.bincount(group, weights=weight[used])
+        rows, merged = used[first], np.bincount(group, weights=weight[used]).astype(np.float64)
         if len(rows) > size:
             keys = -np.log(uniforms(hashes)) / merged
             threshold = np.partition(keys, size)[size]
@@ -179,4 +180,3 @@ class NumpyEngine:
 
 def _in_float64(sums: S) -> S:
     return type(sums)(*(np.array(getattr(sums, f.name), dtype=np.float64) for f in fields(sums)))
-

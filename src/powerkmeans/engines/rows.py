@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from powerkmeans.types import Array
 
@@ -28,7 +25,7 @@ def row_hashes(views: tuple[Array, ...], columns: list[NDArray[np.uint64]]) -> N
     """
     total = np.zeros(views[0].shape[0], dtype=np.uint64)
     for view, factor in zip(views, columns, strict=True):
-        if sparse.issparse(view):
+        if hasattr(view, "indptr"):
             terms = _mix(_words(view.data)) * factor[view.indices]
             total += _sums_between(terms, view.indptr)
         else:
@@ -50,7 +47,7 @@ def _mix(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return words ^ (words >> _SHIFTS[2])
 
 
-def _sums_between(terms: NDArray[np.uint64], bounds: NDArray[Any]) -> NDArray[np.uint64]:
+def _sums_between(terms: NDArray[np.uint64], bounds: NDArray[np.integer]) -> NDArray[np.uint64]:
     cumulative = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(terms, dtype=np.uint64)])
     return cumulative[bounds[1:]] - cumulative[bounds[:-1]]
 

@@ -42,6 +42,7 @@ def median_distance(rows: Array, weight: Float64Array, kernel: Kernel) -> float:
 
 
 def weighted_median(values: Float64Array, weight: Float64Array) -> float:
+    """The smallest value with at least half of the weight at or below it."""
     order = np.argsort(values, kind="stable")
     cumulative = np.cumsum(weight[order])
     # the slack keeps a tie at exactly one half from falling to either side by rounding

@@ -36,6 +36,7 @@ def suggest_n_components(n_clusters: int, eps: float = 0.5, delta: float = 0.5) 
     >>> from powerkmeans import suggest_n_components
     >>> [suggest_n_components(k) for k in (3, 10, 20, 100)]
     [24, 108, 201, 595]
+
     """
     if not isinstance(n_clusters, Integral) or isinstance(n_clusters, bool) or n_clusters < 1:
         raise ValueError(f"n_clusters must be an int >= 1, got {n_clusters!r}.")

@@ -107,6 +107,10 @@ class CentredMap:
         features = self.base(X, xp) - self.mean
         return features if self.scale == 1.0 else features * self.scale
 
+    def centred(self, centers: Array) -> Array:
+        """Points of the base map's feature space as points of the centred one."""
+        return (centers - self.mean) * self.scale
+
     def uncentred(self, centers: Float64Array) -> Float64Array:
         """Centroids of the centred features as points of the base map's feature space."""
         return centers / self.scale + self.mean
@@ -124,9 +128,7 @@ def make_fourier(origin: Float64Array, frequencies: Float64Array, bandwidth: flo
     return FourierMap(origin.astype(dtype), scaled)
 
 
-def make_nystroem(
-    origin: Float64Array, rows: Array, kernel: str, bandwidth: float, dtype: Any
-) -> NystroemMap:
+def make_nystroem(origin: Float64Array, rows: Array, kernel: str, bandwidth: float, dtype: Any) -> NystroemMap:
     """Return the Nystroem map with the given landmark rows.
 
     The same map as scikit-learn's ``Nystroem`` up to a rotation; that class has no Matern kernels and takes
@@ -138,4 +140,3 @@ def make_nystroem(
     kept = values > SMALLEST_EIGENVALUE[np.dtype(dtype)] * values[-1]
     normalization = vectors[:, kept] / np.sqrt(values[kept])
     return NystroemMap(origin.astype(dtype), landmarks, normalization.astype(dtype), kernel, float(bandwidth))
-

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from powerkmeans.types import Array, Membership
 
@@ -12,8 +12,8 @@ from powerkmeans.types import Array, Membership
 class Fuzzy:
     """Every sample counts fully: ``u = 1`` and ``h(d) = d``."""
 
-    name: ClassVar[str] = "fuzzy"
     fuzziness: float = 2.0
+    name: str = "fuzzy"
 
     def degrees(self, distance: Array, reference: float, xp: Any) -> Array:
         return xp.ones((), dtype=distance.dtype)
@@ -39,8 +39,8 @@ class Possibilistic:
     (paper: eq:new distance, eq:step1). ``h`` is increasing, concave and bounded by ``eta``.
     """
 
-    name: ClassVar[str] = "possibilistic"
     fuzziness: float = 2.0
+    name: str = "possibilistic"
 
     def degrees(self, distance: Array, reference: float, xp: Any) -> Array:
         ratio = distance / reference

@@ -30,6 +30,7 @@ def power_mean(y: Array, s: float, xp: Any) -> tuple[Array, Array]:
     -------
     mean : array of shape (b,)
     gradient : array of shape (k, b)
+
     """
     smallest = xp.min(y, axis=0)
     if s == -math.inf:

@@ -28,9 +28,7 @@ def updated_centers(old: Parameters, sums: PassStatistics, problem: Problem) -> 
     return centers
 
 
-def view_losses(
-    old: Float64Array, new: Float64Array, sums: PassStatistics, problem: Problem
-) -> Float64Array:
+def view_losses(old: Float64Array, new: Float64Array, sums: PassStatistics, problem: Problem) -> Float64Array:
     """View l's part of the surrogate at the new centroids.
 
     ``c_l = sum_j [D_jl - N_jl ||theta_jl(new) - theta_jl(old)||^2] + sum_j R_jl eta_l``: the scatter
@@ -56,10 +54,9 @@ def objective_value(loss: float, parameters: Parameters, problem: Problem) -> fl
 
 def shift_norms(old: Parameters, new: Parameters, problem: Problem) -> Float64Array:
     """``sum_l alpha_l ||theta_jl(new) - theta_jl(old)||^2``, one value a centroid."""
-    return np.sum(((new.centers - old.centers) * column_scale(new, problem)) ** 2, axis=1)
+    return np.sum(((new.centers - old.centers) * column_scale(new.view_weights, problem)) ** 2, axis=1)
 
 
-def column_scale(parameters: Parameters, problem: Problem) -> Float64Array:
+def column_scale(view_weights: Float64Array, problem: Problem) -> Float64Array:
     """``sqrt(alpha_l)`` repeated over the columns of view l: scaled so, plain distances are ``dbar``."""
-    widths = np.diff(problem.splits)
-    return np.repeat(np.sqrt(parameters.view_weights), widths)
+    return np.repeat(np.sqrt(view_weights), np.diff(problem.splits))

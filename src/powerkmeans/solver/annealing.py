@@ -56,7 +56,7 @@ class Geometric:
 class Hard:
     """``s = -inf`` throughout: (kernel) k-means."""
 
-    window: int = 2
+    window: int = 5
 
     def __call__(self, iteration: int) -> float:
         return -math.inf

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from powerkmeans.types import Float64Array
+from powerkmeans.types import Array, Float64Array
 
 CLOUD_SCALE = 0.1
 
@@ -26,15 +26,18 @@ def cloud(
     return point + CLOUD_SCALE * spread @ eigenvectors.T
 
 
-def random_rows(weight: Float64Array, n_clusters: int, rng: np.random.Generator) -> list[int]:
+def random_rows(rows: Array, weight: Float64Array, n_clusters: int, rng: np.random.Generator) -> list[int]:
     """Indices of distinct rows drawn by weight without replacement; repeated only if too few exist."""
+    return _fill(draw_rows(weight, min(n_clusters, len(rows)), rng), n_clusters)
+
+
+def draw_rows(weight: Float64Array, size: int, rng: np.random.Generator) -> list[int]:
+    """Indices drawn by weight without replacement: the smallest of exponential times over weights."""
     keys = rng.exponential(size=len(weight)) / weight
-    return _fill(list(np.argsort(keys, kind="stable")[:n_clusters]), n_clusters)
+    return [int(i) for i in np.argsort(keys, kind="stable")[:size]]
 
 
-def plus_plus(
-    rows: Float64Array, weight: Float64Array, n_clusters: int, rng: np.random.Generator
-) -> list[int]:
+def plus_plus(rows: Float64Array, weight: Float64Array, n_clusters: int, rng: np.random.Generator) -> list[int]:
     """Indices chosen by greedy k-means++: by weight times squared distance, the best of a few draws.
 
     Rows are distinct and in an order fixed by their content. No row is chosen twice while another

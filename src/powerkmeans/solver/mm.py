@@ -75,7 +75,8 @@ def minimise(
         if spread <= NEGLIGIBLE_COST * scatter:
             status = Status.EXACT
             break
-        if settled and (line.n_distinct == len(new.centers) or schedule.ended(iteration)):
+        fixed_point = largest_shift == 0 and schedule.ended(iteration)
+        if fixed_point or (settled and (line.n_distinct == len(new.centers) or schedule.ended(iteration))):
             status = Status.CONVERGED
             break
     return SolverResult(parameters, s, status, tuple(history))
@@ -83,7 +84,7 @@ def minimise(
 
 def count_distinct(parameters: Parameters, problem: Problem) -> int:
     """Number of centroids that are not within ``DISTINCT`` of the scatter of an earlier one."""
-    centers = parameters.centers * column_scale(parameters, problem)
+    centers = parameters.centers * column_scale(parameters.view_weights, problem)
     norms = np.sum(centers**2, axis=1)
     squared = norms[:, None] + norms - 2 * centers @ centers.T
     threshold = DISTINCT * float(parameters.view_weights @ problem.scatter)

@@ -20,9 +20,7 @@ class Split(NamedTuple):
     second: Float64Array
 
 
-def propose_move(
-    rows: Array, weight: Float64Array, centers: Float64Array, margin: float
-) -> Float64Array | None:
+def propose_move(rows: Array, weight: Float64Array, centers: Float64Array, margin: float) -> Float64Array | None:
     """Return centroids with one of them moved, or None if no move promises to save ``margin`` of the cost.
 
     Deleting a centroid costs what its rows pay for the way to their second nearest; splitting a cluster
@@ -43,9 +41,7 @@ def propose_move(
     return result
 
 
-def _two_nearest(
-    rows: Array, centers: Float64Array
-) -> tuple[np.ndarray, Float64Array, Float64Array]:
+def _two_nearest(rows: Array, centers: Float64Array) -> tuple[np.ndarray, Float64Array, Float64Array]:
     """Label, squared distance to the nearest and to the second nearest centroid of each row."""
     centers = centers.astype(rows.dtype)
     norms = np.vecdot(centers, centers)

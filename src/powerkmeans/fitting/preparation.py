@@ -20,7 +20,7 @@ from powerkmeans.features.maps import (
 )
 from powerkmeans.objective.collapse import mean_sums, scatter_sums
 from powerkmeans.settings import Settings
-from powerkmeans.solver.initialize import random_rows
+from powerkmeans.solver.initialize import draw_rows
 from powerkmeans.streams import stream, stream_seed
 from powerkmeans.types import Engine, Float64Array, RowSample
 from powerkmeans.views import Views
@@ -71,7 +71,7 @@ def subsample(sample: RowSample, size: int, rng: np.random.Generator) -> RowSamp
     """Draw by weight from a sample; the result depends on the rows' content alone."""
     if len(sample.weight) <= size:
         return sample
-    chosen = random_rows(sample.weight, size, rng)
+    chosen = draw_rows(sample.weight, size, rng)
     return RowSample(tuple(view[chosen] for view in sample.views), np.ones(size))
 
 
@@ -142,7 +142,7 @@ def _n_components(settings: Settings) -> tuple[int, tuple[str, ...]]:
     if settings.feature_map == "identity":
         return 0, ()
     frequencies = suggest_n_components(settings.n_clusters)
-    rule = f"ceil(4 log(2k)^3) = {frequencies} for k={settings.n_clusters}, the paper's Theorem 3 at eps = delta = 1/2"
+    rule = f"ceil(4 log(2k)^3) = {frequencies} for k={settings.n_clusters} (Theorem 3, eps = delta = 1/2)"
     if settings.feature_map == "nystroem":
         return 2 * frequencies, (f"n_components='auto': {2 * frequencies} landmarks, the outputs of {rule}",)
     if not KERNELS[settings.kernel].analytic:

@@ -1,0 +1,1 @@
+"""The parts of a fit between checked data and a fitted model: preparation, starts, moves."""

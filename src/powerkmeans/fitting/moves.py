@@ -1,0 +1,60 @@
+"""After the annealing: move centroids that serve little to where they save most, while that pays."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from sklearn.metrics import pairwise_distances_argmin_min
+
+from powerkmeans.fitting.task import Task
+from powerkmeans.model import Restart
+from powerkmeans.objective.updates import column_scale
+from powerkmeans.solver.annealing import Geometric
+from powerkmeans.solver.relocate import propose_move
+from powerkmeans.types import Array, Float64Array, OnIteration, Parameters, SolverResult, Status
+
+# a move must lower the hard objective by this share; less is within the features' own error
+MARGIN = 0.01
+
+
+def improve(
+    task: Task, result: SolverResult, restart: Restart, on_iteration: OnIteration
+) -> tuple[SolverResult, Restart]:
+    """Make moves for as long as each lowers the hard objective by ``MARGIN``."""
+    settings = task.settings
+    features, weight = task.sample_features(task.stream("moves"))
+    while result.status is Status.CONVERGED and len(result.history) < settings.max_iter:
+        start = _proposal(task, result.parameters, features, weight)
+        if start is None:
+            break
+        schedule = Geometric(result.s, settings.anneal_factor, settings.anneal_every)
+        moved = task.minimise(start, schedule, on_iteration, settings.max_iter - len(result.history))
+        value = task.hard_objective(moved.parameters)
+        if value > restart.hard_objective - MARGIN * abs(restart.hard_objective):
+            break
+        result = moved._replace(history=result.history + moved.history)
+        restart = replace(
+            restart,
+            s=moved.s,
+            n_iter=len(result.history),
+            status=moved.status,
+            hard_objective=value,
+            n_moves=restart.n_moves + 1,
+        )
+    return result, restart
+
+
+def _proposal(task: Task, parameters: Parameters, features: Array, weight: Float64Array) -> Parameters | None:
+    """Centroids with one moved, judged in the space where plain distances are ``dbar``.
+
+    Rows count by their typicality, so that far outliers do not call for a centroid of their own.
+    """
+    weights, membership = parameters.view_weights, task.problem.membership
+    scale = column_scale(weights, task.problem)
+    rows, centers = features * scale.astype(features.dtype), parameters.centers * scale
+    _, distance = pairwise_distances_argmin_min(rows, centers.astype(rows.dtype))
+    reference = float(weights @ task.problem.reference_distance)
+    degree = membership.degrees(distance.astype(np.float64) ** 2, reference, np)
+    moved = propose_move(rows, weight * membership.attraction(degree, np), centers, MARGIN)
+    return None if moved is None else Parameters(moved / scale, weights)

@@ -1,0 +1,100 @@
+"""Where runs begin: which exponents they go through and how their centroids are placed."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from powerkmeans.fitting.collapse import Collapse
+from powerkmeans.fitting.task import Task
+from powerkmeans.objective.updates import column_scale
+from powerkmeans.settings import Settings
+from powerkmeans.solver.annealing import SMALLEST_START, Geometric, Hard, Schedule
+from powerkmeans.solver.initialize import cloud, plus_plus, random_rows
+from powerkmeans.types import Parameters
+from powerkmeans.views import check_init
+
+# multiples of the critical exponent at which runs begin
+CLOUD_MULTIPLE, OTHER_MULTIPLE = 0.9, 1.2
+
+
+class Start(NamedTuple):
+    """One planned run: how its centroids are placed and which exponents it goes through."""
+
+    init: str
+    s_init: float
+    schedule: Schedule
+
+
+def plan_starts(settings: Settings, critical: float | None) -> list[Start]:
+    """Decide how many runs there are and where each begins.
+
+    ``init="auto"`` anneals twice: from the cloud, which is best where structure unfolds from coarse to
+    fine, and from k-means++, which is best for many separated clusters. With a given ``s_init`` it is
+    the paper's start, k-means on the features.
+    """
+    return [_start(kind, settings, critical) for kind in _kinds(settings)]
+
+
+def _kinds(settings: Settings) -> list[str]:
+    if not isinstance(settings.init, str):
+        return ["given"]
+    both = settings.init == "auto" and settings.s_init == "auto"
+    n_runs = (2 if both else 1) if isinstance(settings.n_init, str) else settings.n_init
+    if both:
+        return ["cloud"] + ["k-means++"] * (n_runs - 1)
+    if settings.init != "auto":
+        return [settings.init] * n_runs
+    return ["k-means++" if settings.s_init == -math.inf else "k-means"] * n_runs
+
+
+def _start(kind: str, settings: Settings, critical: float | None) -> Start:
+    if isinstance(settings.s_init, str):
+        assert critical is not None
+        multiple = CLOUD_MULTIPLE if kind == "cloud" else OTHER_MULTIPLE
+        s_init = -max(multiple * abs(critical), SMALLEST_START)
+    else:
+        s_init = settings.s_init
+    if s_init == -math.inf:
+        return Start(kind, s_init, Hard())
+    return Start(kind, s_init, Geometric(s_init, settings.anneal_factor, settings.anneal_every))
+
+
+def place(start: Start, task: Task, collapse: Collapse | None, rng: np.random.Generator) -> Parameters:
+    """Place the centroids of one run."""
+    if start.init == "cloud":
+        assert collapse is not None
+        return _place_cloud(task, collapse, rng)
+    if start.init == "given":
+        return _place_given(task)
+    placed = place_rows(start.init, task, rng)
+    if start.init == "k-means":
+        return task.minimise(placed, Hard()).parameters
+    return placed
+
+
+def place_rows(kind: str, task: Task, rng: np.random.Generator) -> Parameters:
+    """Rows of the sample, chosen at random or by k-means++."""
+    features, weight = task.sample_features(rng)
+    choose = random_rows if kind == "random" else plus_plus
+    chosen = choose(features, weight, task.settings.n_clusters, rng)
+    return Parameters(features[chosen].astype(np.float64), task.uniform_weights())
+
+
+def _place_cloud(task: Task, collapse: Collapse, rng: np.random.Generator) -> Parameters:
+    n_clusters, weights = task.settings.n_clusters, task.uniform_weights()
+    rank = max(1, min(n_clusters - 1, len(collapse.covariance)))
+    scaled = cloud(collapse.point, *collapse.leading(rank), n_clusters, rng)
+    return Parameters(scaled / column_scale(weights, task.problem), weights)
+
+
+def _place_given(task: Task) -> Parameters:
+    """Centroids given by the user: points of the data, or of the (uncentred) feature space."""
+    (feature_map,) = task.prepared.maps
+    settings, dtype = task.settings, task.prepared.engine.dtype
+    width = task.prepared.sample.views[0].shape[1]
+    given = check_init(settings.init, settings.n_clusters, width, feature_map.n_outputs, dtype)
+    centers = feature_map(given, np) if given.shape[1] == width else feature_map.centred(given)
+    return Parameters(centers.astype(np.float64), task.uniform_weights())
