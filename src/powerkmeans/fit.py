@@ -17,7 +17,7 @@ from powerkmeans.features.bandwidth import weighted_median
 from powerkmeans.fitting.collapse import find_collapse
 from powerkmeans.fitting.moves import improve
 from powerkmeans.fitting.preparation import Prepared, prepare_features
-from powerkmeans.fitting.starts import Start, place, place_rows, plan_starts
+from powerkmeans.fitting.starts import Start, needs_collapse, place, place_rows, plan_starts
 from powerkmeans.fitting.task import Task
 from powerkmeans.model import FitResult, Model, Restart
 from powerkmeans.objective.block import PassInput, block_labels, block_statistics, prepare
@@ -49,8 +49,7 @@ def fit_views(views: Views, settings: Settings, seed: int, listener: Listener) -
         task = make_task(views, settings, seed)
         for note in task.prepared.notes:
             listener.note(note)
-        needs_collapse = settings.s_init == "auto" or settings.init == "cloud"
-        collapse = find_collapse(task) if needs_collapse else None
+        collapse = find_collapse(task) if needs_collapse(settings) else None
         critical = None if collapse is None else collapse.critical
         if critical is not None:
             listener.note(f"critical exponent {critical:.4g}: clusters begin to separate there")
@@ -64,7 +63,7 @@ def fit_views(views: Views, settings: Settings, seed: int, listener: Listener) -
             if results[-1].status is Status.INTERRUPTED:
                 break
         best = choose_restart(restarts)
-        if settings.s_init == "auto":
+        if isinstance(settings.s_init, str):
             results[best], restarts[best] = improve(task, results[best], restarts[best], listener.iteration)
         listener.end(restarts[best])
         finished = _finish(views.names, task, results[best])

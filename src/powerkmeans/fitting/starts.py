@@ -28,6 +28,12 @@ class Start(NamedTuple):
     schedule: Schedule
 
 
+def needs_collapse(settings: Settings) -> bool:
+    """Whether any run starts from the collapsed point or its critical exponent."""
+    from_cloud = isinstance(settings.init, str) and settings.init == "cloud"
+    return isinstance(settings.s_init, str) or from_cloud
+
+
 def plan_starts(settings: Settings, critical: float | None) -> list[Start]:
     """Decide how many runs there are and where each begins.
 
@@ -41,7 +47,7 @@ def plan_starts(settings: Settings, critical: float | None) -> list[Start]:
 def _kinds(settings: Settings) -> list[str]:
     if not isinstance(settings.init, str):
         return ["given"]
-    both = settings.init == "auto" and settings.s_init == "auto"
+    both = settings.init == "auto" and isinstance(settings.s_init, str)
     n_runs = (2 if both else 1) if isinstance(settings.n_init, str) else settings.n_init
     if both:
         return ["cloud"] + ["k-means++"] * (n_runs - 1)

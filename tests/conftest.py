@@ -1,0 +1,9 @@
+import sys
+from pathlib import Path
+
+from hypothesis import settings
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+settings.register_profile("suite", max_examples=60, deadline=None, derandomize=True)
+settings.load_profile("suite")

@@ -1,0 +1,169 @@
+"""One suite for every engine: the same answers, the same bits for any number of threads."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+from helpers import blobs, make_engine, make_problem
+from oracle import power_mean, power_mean_gradient, squared_distance, typicality
+from threadpoolctl import threadpool_info
+
+from powerkmeans import KernelPowerKMeans
+from powerkmeans.engines import NumpyOptions, numpy_engine, open_engine
+from powerkmeans.engines.blas import single_threaded_blas
+from powerkmeans.objective.block import block_statistics, prepare
+from powerkmeans.types import Parameters
+
+OPTIONS = {
+    "stored": NumpyOptions(n_threads=2),
+    "recomputed": NumpyOptions(n_threads=2, memory_budget=0),
+    "one thread": NumpyOptions(n_threads=1),
+}
+
+
+@pytest.fixture(params=OPTIONS)
+def options(request, monkeypatch):
+    monkeypatch.setattr(numpy_engine, "BLOCK_BYTES", 2**12)  # many small blocks
+    return OPTIONS[request.param]
+
+
+def literal_statistics(views, weight, parameters, problem, s):
+    """The sums of one pass, written out sample by sample."""
+    parts = problem.view_slices
+    k, m = len(parameters.centers), problem.membership.fuzziness
+    alpha = parameters.view_weights
+    eta = float(alpha @ problem.reference_distance)
+    mass, moment = np.zeros((k, len(views))), np.zeros_like(parameters.centers)
+    scatter, residual, loss, hard = np.zeros_like(mass), np.zeros_like(mass), 0.0, 0.0
+    for i, v in enumerate(weight):
+        d = [
+            [squared_distance(view[i], parameters.centers[j, part]) for view, part in zip(views, parts, strict=True)]
+            for j in range(k)
+        ]
+        dbar = [sum(a * x for a, x in zip(alpha, d[j], strict=True)) for j in range(k)]
+        fuzzy = problem.membership.name == "fuzzy"
+        u = [1.0 if fuzzy else typicality(x, eta, m) for x in dbar]
+        dtil = [u[j] ** m * dbar[j] + (1 - u[j]) ** m * eta for j in range(k)]
+        w = power_mean_gradient(dtil, s)
+        loss += v * power_mean(dtil, s)
+        hard += v * min(dbar)
+        for j in range(k):
+            g = v * w[j] * u[j] ** m
+            mass[j] += g
+            residual[j] += v * w[j] * (1 - u[j]) ** m
+            scatter[j] += g * np.array(d[j])
+            moment[j] += g * np.concatenate([view[i] for view in views])
+    return {"mass": mass, "moment": moment, "scatter": scatter, "residual": residual, "loss": loss, "hard_cost": hard}
+
+
+@pytest.mark.parametrize("membership", [("fuzzy", 2.0), ("possibilistic", 2.0), ("possibilistic", 1.6)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_statistics_are_the_literal_sums(options, membership, dtype):
+    rng = np.random.default_rng(0)
+    views = [rng.normal(size=(300, 3)), rng.normal(size=(300, 4))]
+    weight = rng.uniform(0.5, 2, 300)
+    problem = make_problem(views, *membership)
+    parameters = Parameters(rng.normal(size=(4, 7)), np.array([0.4, 0.6]))
+    expected = literal_statistics(views, weight, parameters, problem, -3.0)
+    engine = make_engine([v.astype(dtype) for v in views], weight.astype(dtype), options, keep=True)
+    assert engine._n_blocks > 2
+    found = engine.fold(block_statistics, prepare(parameters, -3.0, problem, np.dtype(dtype)))
+    tolerance = 2e-5 if dtype == np.float32 else 1e-11
+    for name, value in expected.items():
+        result = getattr(found, name)
+        assert np.asarray(result).dtype == np.float64
+        assert np.max(np.abs(result - value)) <= tolerance * np.max(np.abs(value)), name
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("membership", ["fuzzy", "possibilistic"])
+def test_same_bits_for_any_number_of_threads(monkeypatch, dtype, membership):
+    monkeypatch.setattr(numpy_engine, "BLOCK_BYTES", 2**12)
+    X, _ = blobs(size=300, spread=2.0)
+    models = [
+        KernelPowerKMeans(
+            3,
+            membership=membership,
+            random_state=0,
+            engine=NumpyOptions(n_threads=n, memory_budget=budget),
+            max_iter=40,
+            tol=1.0,
+        ).fit(X.astype(dtype))
+        for n, budget in [(1, 2**30), (2, 2**30), (4, 2**30), (2, 0)]
+    ]
+    first = models[0]
+    for other in models[1:]:
+        assert np.array_equal(first.cluster_centers_, other.cluster_centers_)
+        assert np.array_equal(first.labels_, other.labels_)
+        assert first.objective_ == other.objective_
+        assert np.array_equal(first.history_["objective"], other.history_["objective"])
+        assert np.array_equal(first.predict_proba(X), other.predict_proba(X))
+    assert first.cluster_centers_.dtype == dtype
+
+
+def blas_threads():
+    return {lib["filepath"]: lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"}
+
+
+def test_overlapping_fits_leave_limits_and_the_global_generator_alone():
+    X, _ = blobs(size=200, spread=2.0)
+    before, state = blas_threads(), np.random.get_state()[1].copy()  # noqa: NPY002
+    errors = []
+
+    def work(seed):
+        try:
+            for _ in range(3):
+                KernelPowerKMeans(3, random_state=seed).fit(X)
+                KernelPowerKMeans(3).fit(X)
+        except Exception as error:  # noqa: BLE001
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+    assert blas_threads() == before
+    assert np.array_equal(np.random.get_state()[1], state)  # noqa: NPY002
+
+
+def test_nested_holds_restore_once():
+    before = blas_threads()
+    with single_threaded_blas() as outer:
+        with single_threaded_blas() as inner:
+            assert inner == outer
+            assert set(blas_threads().values()) == {1}
+        assert set(blas_threads().values()) == {1}
+    assert blas_threads() == before
+
+
+def test_a_failing_block_restores_limits():
+    before = blas_threads()
+
+    def fails(block, parameters):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        make_engine([np.ones((50, 2))]).fold(fails, None)
+    assert blas_threads() == before
+
+
+def test_features_are_stored_within_the_budget_only():
+    X = np.random.default_rng(0).normal(size=(100, 4))
+    size = X.nbytes
+    assert make_engine([X], options=NumpyOptions(memory_budget=size))._features is not None
+    assert make_engine([X], options=NumpyOptions(memory_budget=size - 1))._features is None
+    assert make_engine([X], options=NumpyOptions(memory_budget=size), keep=False)._features is None
+
+
+def test_unknown_engines_and_options_are_named():
+    with pytest.raises(ValueError, match="engine='cuda' is not available; this version has 'auto', 'numpy'"):
+        KernelPowerKMeans(2, engine="cuda").fit(np.eye(4))
+    with pytest.raises(ValueError, match="n_threads must be None or >= 1, got 0"):
+        NumpyOptions(n_threads=0)
+    with pytest.raises(ValueError, match="memory_budget must be >= 0 bytes, got -1"):
+        NumpyOptions(memory_budget=-1)
+    assert open_engine("numpy", (np.eye(2),), np.ones(2)).n_samples == 2

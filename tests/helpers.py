@@ -1,0 +1,37 @@
+"""What several tests need: a solver's pass over plain arrays, and small data sets."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from powerkmeans.engines import NumpyEngine, NumpyOptions
+from powerkmeans.features.maps import IdentityMap
+from powerkmeans.objective.block import block_statistics, prepare
+from powerkmeans.objective.membership import make_membership
+from powerkmeans.types import Problem
+
+
+def make_engine(views, weight=None, options=None, keep=True):
+    """An engine on features that are given as they are."""
+    views = tuple(np.ascontiguousarray(v) for v in views)
+    weight = np.ones(len(views[0]), dtype=views[0].dtype) if weight is None else np.asarray(weight)
+    maps = tuple(IdentityMap(np.zeros(v.shape[1], dtype=v.dtype)) for v in views)
+    return NumpyEngine(views, weight, options or NumpyOptions()).with_features(maps, keep)
+
+
+def make_problem(views, membership="fuzzy", fuzziness=2.0, reference=None, entropy=1.0):
+    scatter = np.array([np.mean(np.sum((v - v.mean(axis=0)) ** 2, axis=1)) for v in views])
+    reference = scatter if reference is None else np.asarray(reference, dtype=float)
+    splits = (0, *np.cumsum([v.shape[1] for v in views]).tolist())
+    return Problem(make_membership(membership, fuzziness), splits, reference, scatter, entropy)
+
+
+def pass_over(engine, problem):
+    return lambda parameters, s: engine.fold(block_statistics, prepare(parameters, s, problem, engine.dtype))
+
+
+def blobs(n_clusters=3, n_features=5, size=40, spread=0.5, seed=0):
+    rng = np.random.default_rng(seed)
+    centers = rng.uniform(-5, 5, (n_clusters, n_features))
+    y = np.repeat(np.arange(n_clusters), size)
+    return centers[y] + rng.normal(0, spread, (len(y), n_features)), y

@@ -1,0 +1,125 @@
+"""The paper's algorithms, literal, slow, float64. Imports nothing of the library.
+
+Every line cites the LaTeX label (or algorithm) of the equation it writes out. Indices: sample i, cluster j,
+view l, frequency r, coordinate t.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+
+def fourier_features(X, omega):
+    """def:RFF, with the sines first and then the cosines (a fixed reordering of coordinates)."""
+    n, d = X.shape
+    D = omega.shape[1]
+    phi = np.zeros((n, 2 * D))
+    for i in range(n):
+        for r in range(D):
+            phase = sum(omega[t, r] * X[i, t] for t in range(d))  # def:RFF, omega_r^T x
+            phi[i, r] = math.sqrt(1 / D) * math.sin(phase)  # def:RFF
+            phi[i, D + r] = math.sqrt(1 / D) * math.cos(phase)  # def:RFF
+    return phi
+
+
+def squared_distance(x, theta):
+    return sum((x[t] - theta[t]) ** 2 for t in range(len(x)))
+
+
+def power_mean(y, s):
+    """M_s(y), defined below the first equation of Related Work."""
+    k = len(y)
+    return (sum(value**s for value in y) / k) ** (1 / s)
+
+
+def power_mean_gradient(y, s):
+    """eq:membership function, written with y_j for the squared distance."""
+    k = len(y)
+    mean = sum(value**s for value in y) / k
+    return [y[j] ** (s - 1) / k / mean ** (1 - 1 / s) for j in range(k)]
+
+
+def algorithm_1(phi, theta, s_sequence):
+    """Alg. alg:RFF-KPKM on given features; returns centroids and the objective before each update."""
+    n, k = len(phi), len(theta)
+    theta = theta.copy()
+    objectives = []
+    for s in s_sequence:
+        d = [[squared_distance(phi[i], theta[j]) for j in range(k)] for i in range(n)]
+        objectives.append(sum(power_mean(d[i], s) for i in range(n)))  # def:kernel power kmeans
+        w = np.zeros((n, k))
+        for i in range(n):
+            total = sum(d[i][c] ** s for c in range(k))
+            for j in range(k):
+                w[i, j] = total ** (1 / s - 1) * d[i][j] ** (s - 1)  # alg:RFF-KPKM, step 3
+        for j in range(k):
+            column = sum(w[i, j] for i in range(n))
+            theta[j] = sum(w[i, j] / column * phi[i] for i in range(n))  # alg:RFF-KPKM, steps 4 and 5
+    return theta, objectives
+
+
+def typicality(distance, eta, m):
+    """The update of u_ij below eq:step1."""
+    return 1 / (1 + (distance / eta) ** (1 / (m - 1)))
+
+
+class Algorithm2:
+    """Alg. alg:IP-RFF-MKPK on given features.
+
+    phi[l][i] are the features of view l, theta[l][j] its centroids, eta[j][l] the reference distances.
+    """
+
+    def __init__(self, phi, theta, eta, *, alpha, entropy, m):
+        self.phi, self.eta, self.entropy, self.m = phi, eta, entropy, m
+        self.theta = [t.copy() for t in theta]
+        self.alpha = np.array(alpha, dtype=float)
+        self.n, self.k, self.L = len(phi[0]), len(theta[0]), len(phi)
+        self.u = self.best_u()
+
+    def plain(self, i, j, v):
+        return squared_distance(self.phi[v][i], self.theta[v][j])
+
+    def best_u(self):
+        """The update of U below eq:step1."""
+        u = np.zeros((self.n, self.k))
+        for i in range(self.n):
+            for j in range(self.k):
+                distance = sum(self.alpha[v] * self.plain(i, j, v) for v in range(self.L))  # eq:step1
+                eta = sum(self.alpha[v] * self.eta[j][v] for v in range(self.L))  # eq:step1
+                u[i, j] = typicality(distance, eta, self.m)
+        return u
+
+    def d_tilde(self, i, j, v):
+        """eq:IP-RFF-MKPKM, second constraint."""
+        m = self.m
+        return self.u[i, j] ** m * self.plain(i, j, v) + (1 - self.u[i, j]) ** m * self.eta[j][v]
+
+    def combined(self, i):
+        """The arguments of M_s in eq:IP-RFF-MKPKM."""
+        return [sum(self.alpha[v] * self.d_tilde(i, j, v) for v in range(self.L)) for j in range(self.k)]
+
+    def objective(self, s):
+        """eq:IP-RFF-MKPKM."""
+        data = sum(power_mean(self.combined(i), s) for i in range(self.n))
+        return data + self.entropy * sum(a * math.log(a) for a in self.alpha)
+
+    def step(self, s, *, profiled=False):
+        """One round of alg:IP-RFF-MKPK; ``profiled`` takes U at its minimum before w, as the library does."""
+        if profiled:
+            self.u = self.best_u()
+        w = np.array([power_mean_gradient(self.combined(i), s) for i in range(self.n)])  # Step1
+        self.u = self.best_u()  # Step2
+        for v in range(self.L):
+            for j in range(self.k):
+                pull = [w[i, j] * self.u[i, j] ** self.m for i in range(self.n)]
+                numerator = sum(pull[i] * self.phi[v][i] for i in range(self.n))
+                self.theta[v][j] = numerator / sum(pull)  # Step3, eq:step2
+        losses = [
+            sum(w[i, j] * self.d_tilde(i, j, v) for i in range(self.n) for j in range(self.k))  # Step4
+            for v in range(self.L)
+        ]
+        smallest = min(losses)  # a common factor of numerator and denominator, against underflow
+        scores = [math.exp(-(loss - smallest) / self.entropy) for loss in losses]
+        self.alpha = np.array(scores) / sum(scores)  # Step5, eq:step3

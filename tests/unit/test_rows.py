@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from powerkmeans.engines import NumpyEngine, NumpyOptions
+from powerkmeans.engines.rows import multipliers, row_hashes, uniforms
+
+
+def hashes(X):
+    return row_hashes((X,), [multipliers(X.shape[1], 0, 7)])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_hashes_depend_on_content_alone(dtype):
+    X = np.random.default_rng(0).integers(-2, 3, size=(500, 4)).astype(dtype)
+    h = hashes(X)
+    order = np.random.default_rng(1).permutation(500)
+    assert np.array_equal(hashes(X[order]), h[order])
+    assert np.array_equal(hashes(sparse.csr_array(X)), h)
+    assert np.array_equal(hashes(np.where(X == 0, -0.0, X).astype(dtype)), h)
+    _, group = np.unique(X, axis=0, return_inverse=True)
+    _, hashed_group = np.unique(h, return_inverse=True)
+    assert len(set(zip(group.ravel(), hashed_group, strict=True))) == len(set(group.ravel())) == len(set(h))
+
+
+def test_hashes_look_uniform():
+    u = uniforms(hashes(np.arange(20_000, dtype=np.float64)[:, None]))
+    counts, _ = np.histogram(u, bins=20, range=(0, 1))
+    assert np.all(np.abs(counts - 1000) < 160)
+
+
+def engine(X, weight=None):
+    weight = np.ones(len(X)) if weight is None else np.asarray(weight, dtype=float)
+    return NumpyEngine((X,), weight, NumpyOptions())
+
+
+@pytest.mark.parametrize("size", [20, 1000])
+def test_sample_does_not_depend_on_order_and_weights_equal_repetition(size):
+    rng = np.random.default_rng(0)
+    X, weight = rng.normal(size=(100, 3)), rng.integers(0, 4, 100)
+    a = engine(X, weight).sample(size, 5)
+    order = rng.permutation(int(weight.sum()))
+    b = engine(np.repeat(X, weight, axis=0)[order]).sample(size, 5)
+    assert np.array_equal(a.views[0], b.views[0])
+    assert a.weight == pytest.approx(b.weight)
+    assert len(a.weight) == min(size, np.count_nonzero(weight))
+    assert len(engine(X).sample(size, 6).weight) == min(size, 100)
+
+
+def test_sample_draws_by_weight_and_stands_for_the_whole():
+    X = np.arange(2000.0)[:, None]
+    weight = np.where(X[:, 0] < 1000, 1.0, 9.0)
+    heavy, totals = [], []
+    for seed in range(40):
+        drawn = engine(X, weight).sample(200, seed)
+        heavy.append(np.mean(drawn.views[0][:, 0] >= 1000))
+        totals.append(drawn.weight.sum())
+    assert np.mean(heavy) == pytest.approx(0.9, abs=0.02)
+    assert np.mean(totals) == pytest.approx(weight.sum(), rel=0.03)

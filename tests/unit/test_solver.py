@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from helpers import blobs, make_engine, make_problem, pass_over
+
+from powerkmeans.objective.updates import entropic_weights, updated
+from powerkmeans.solver.annealing import Geometric, Hard, critical_value
+from powerkmeans.solver.initialize import plus_plus, random_rows
+from powerkmeans.solver.mm import count_distinct, minimise
+from powerkmeans.solver.relocate import propose_move
+from powerkmeans.types import Parameters, Status
+
+
+def test_geometric_schedule():
+    schedule = Geometric(-2.0, 1.5, 3)
+    assert [schedule(t) for t in range(7)] == pytest.approx([-2, -2, -2, -3, -3, -3, -4.5])
+    assert not schedule.ended(0)
+    assert schedule.ended(60)
+    assert math.isfinite(schedule(10**9))
+    assert Geometric(-2.0, 1.0, 3).ended(0)
+    assert Geometric(-2.0, 1.1, 9).window == 10
+
+
+def test_hard_schedule():
+    assert Hard()(5) == -math.inf
+    assert Hard().ended(0)
+
+
+def test_a_centroid_without_weight_keeps_its_place():
+    X = np.array([[0.0], [1.0], [10.0]])
+    problem = make_problem([X])
+    old = Parameters(np.array([[0.5], [10.0], [99.0]]), np.ones(1))
+    sums = pass_over(make_engine([X]), problem)(old, -math.inf)
+    new = updated(old, sums, problem)
+    assert new.centers.tolist() == [[0.5], [10.0], [99.0]]
+
+
+def test_hard_passes_are_lloyd_steps():
+    X, y = blobs()
+    problem = make_problem([X])
+    start = Parameters(X[[0, 50, 100]], np.ones(1))
+    result = minimise(
+        pass_over(make_engine([X]), problem), start, schedule=Hard(), problem=problem, tol=0.0, max_iter=100
+    )
+    assert result.status is Status.CONVERGED
+    means = np.stack([X[y == j].mean(axis=0) for j in range(3)])
+    assert result.parameters.centers == pytest.approx(means)
+
+
+def test_every_sample_on_a_centroid_ends_the_run():
+    X = np.repeat(np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 3.0]]), 4, axis=0)
+    problem = make_problem([X])
+    start = Parameters(np.array([[0.1, 0.0], [0.9, 0.1], [0.0, 2.9], [0.5, 0.5]]), np.ones(1))
+    result = minimise(
+        pass_over(make_engine([X]), problem),
+        start,
+        schedule=Geometric(-1.0, 1.2, 1),
+        problem=problem,
+        tol=1e-4,
+        max_iter=300,
+    )
+    assert result.status is Status.EXACT
+    assert np.all(np.isfinite(result.parameters.centers))
+
+
+def test_a_listener_can_stop_the_run():
+    X, _ = blobs()
+    problem = make_problem([X])
+    start = Parameters(X[:3], np.ones(1))
+    result = minimise(
+        pass_over(make_engine([X]), problem),
+        start,
+        schedule=Geometric(-1.0),
+        problem=problem,
+        tol=0.0,
+        max_iter=50,
+        on_iteration=lambda line: line.s < -1.05,
+    )
+    assert result.status is Status.INTERRUPTED
+    assert len(result.history) == 5
+
+
+def test_distinct_centroids_are_counted():
+    problem = make_problem([np.random.default_rng(0).normal(size=(50, 2))])
+    centers = np.array([[0.0, 0.0], [1.0, 0.0], [1e-7, 0.0], [1.0, 1e-7], [0.0, 1.0]])
+    assert count_distinct(Parameters(centers, np.ones(1)), problem) == 3
+
+
+def test_entropic_weights_have_a_floor_and_limits():
+    losses = np.array([1.0, 2.0, 4.0])
+    assert entropic_weights(losses, 1e12) == pytest.approx([1 / 3] * 3)
+    tiny = entropic_weights(losses, 1e-6)
+    assert tiny[0] == pytest.approx(1.0)
+    assert np.all(tiny > 0)
+    assert np.sum(entropic_weights(losses * 1e300, 1.0)) == pytest.approx(1.0)
+
+
+def test_plus_plus_takes_no_row_twice_while_others_remain():
+    rng = np.random.default_rng(0)
+    rows = np.concatenate([np.zeros((1, 2)), 1e-9 * rng.normal(size=(5, 2)), rng.normal(size=(3, 2))])
+    for seed in range(20):
+        chosen = plus_plus(rows, np.ones(9), 9, np.random.default_rng(seed))
+        assert sorted(chosen) == list(range(9))
+    assert len(plus_plus(rows[:3], np.ones(3), 5, rng)) == 5
+    assert sorted(random_rows(rows, np.ones(9), 9, rng)) == list(range(9))
+
+
+def test_plus_plus_finds_separated_clusters():
+    X, y = blobs(n_clusters=6, spread=0.05, seed=3)
+    for seed in range(10):
+        chosen = plus_plus(X, np.ones(len(X)), 6, np.random.default_rng(seed))
+        assert len(set(y[chosen])) == 6
+
+
+def test_a_move_repairs_a_merged_pair():
+    X = np.concatenate([np.random.default_rng(0).normal(c, 0.05, (30, 2)) for c in (0.0, 1.0, 5.0)])
+    stuck = np.array([[0.5, 0.5], [4.9, 5.0], [5.1, 5.0]])
+    moved = propose_move(X, np.ones(90), stuck, 0.01)
+    assert moved is not None
+    assert sorted(np.round(moved[:, 0]).tolist()) in ([0.0, 1.0, 5.0], [0.0, 1.0, 5.0])
+    good = np.array([[0.0, 0.0], [1.0, 1.0], [5.0, 5.0]])
+    assert propose_move(X, np.ones(90), good, 0.01) is None
+    assert propose_move(X, np.ones(90), good[:1], 0.01) is None
+
+
+def test_critical_value_without_flat_part_is_closed_form():
+    sharp = np.diag([0.1, 0.05])
+    assert critical_value(sharp, np.zeros((2, 2)), 2.0) == pytest.approx(1 - 1 / 0.2)
+    assert critical_value(np.eye(1), np.zeros((1, 1)), 2.0) == 0.0
