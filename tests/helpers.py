@@ -15,7 +15,7 @@ def make_engine(views, weight=None, options=None, keep=True):
     """An engine on features that are given as they are."""
     views = tuple(np.ascontiguousarray(v) for v in views)
     weight = np.ones(len(views[0]), dtype=views[0].dtype) if weight is None else np.asarray(weight)
-    maps = tuple(IdentityMap(np.zeros(v.shape[1], dtype=v.dtype)) for v in views)
+    maps = tuple(IdentityMap(v.shape[1]) for v in views)
     return NumpyEngine(views, weight, options or NumpyOptions()).with_features(maps, keep)
 
 

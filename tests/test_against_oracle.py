@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from helpers import make_engine, make_problem, pass_over
 from oracle import Algorithm2, algorithm_1, fourier_features
-
 from powerkmeans.features.maps import FourierMap
 from powerkmeans.solver.annealing import Geometric
 from powerkmeans.solver.mm import minimise

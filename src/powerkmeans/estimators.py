@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
 from powerkmeans.callbacks import CallbackSupportMixin, with_callbacks
@@ -321,5 +322,6 @@ class KernelPowerKMeans(
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.classifier_tags = ClassifierTags()  # scikit-learn reads them wherever there is predict_proba
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

@@ -121,7 +121,8 @@ def warn_if_unwell(result: FitResult, settings: Settings) -> None:
             f"{restart.s:.4g}, and clusters did not separate on the way. Use s_init='auto', a more negative "
             "s_init, a larger max_iter or a wider bandwidth."
         )
-    elif result.n_distinct < n_clusters:
+        return
+    if result.n_distinct < n_clusters:
         _warn(
             f"Number of distinct clusters ({result.n_distinct}) found smaller than n_clusters "
             f"({n_clusters}). Possibly due to duplicate points in X."

@@ -45,7 +45,7 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:
     if not Path(path).is_file():
         raise FileNotFoundError(f"There is no model file at {os.fspath(path)!r}.")
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as file:
             content = {name: file[name] for name in file.files}
         header = json.loads(content.pop(_HEADER).tobytes())
     except (OSError, ValueError, KeyError, EOFError, AttributeError, zipfile.BadZipFile) as error:

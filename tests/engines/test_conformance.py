@@ -6,10 +6,10 @@ import threading
 
 import numpy as np
 import pytest
-from helpers import blobs, make_engine, make_problem
-from oracle import power_mean, power_mean_gradient, squared_distance, typicality
 from threadpoolctl import threadpool_info
 
+from helpers import blobs, make_engine, make_problem
+from oracle import power_mean, power_mean_gradient, squared_distance, typicality
 from powerkmeans import KernelPowerKMeans
 from powerkmeans.engines import NumpyOptions, numpy_engine, open_engine
 from powerkmeans.engines.blas import single_threaded_blas
@@ -39,7 +39,10 @@ def literal_statistics(views, weight, parameters, problem, s):
     scatter, residual, loss, hard = np.zeros_like(mass), np.zeros_like(mass), 0.0, 0.0
     for i, v in enumerate(weight):
         d = [
-            [squared_distance(view[i], parameters.centers[j, part]) for view, part in zip(views, parts, strict=True)]
+            [
+                squared_distance(view[i], parameters.centers[j, part])
+                for view, part in zip(views, parts, strict=True)
+            ]
             for j in range(k)
         ]
         dbar = [sum(a * x for a, x in zip(alpha, d[j], strict=True)) for j in range(k)]
@@ -55,7 +58,14 @@ def literal_statistics(views, weight, parameters, problem, s):
             residual[j] += v * w[j] * (1 - u[j]) ** m
             scatter[j] += g * np.array(d[j])
             moment[j] += g * np.concatenate([view[i] for view in views])
-    return {"mass": mass, "moment": moment, "scatter": scatter, "residual": residual, "loss": loss, "hard_cost": hard}
+    return {
+        "mass": mass,
+        "moment": moment,
+        "scatter": scatter,
+        "residual": residual,
+        "loss": loss,
+        "hard_cost": hard,
+    }
 
 
 @pytest.mark.parametrize("membership", [("fuzzy", 2.0), ("possibilistic", 2.0), ("possibilistic", 1.6)])
@@ -117,7 +127,7 @@ def test_overlapping_fits_leave_limits_and_the_global_generator_alone():
             for _ in range(3):
                 KernelPowerKMeans(3, random_state=seed).fit(X)
                 KernelPowerKMeans(3).fit(X)
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:
             errors.append(error)
 
     threads = [threading.Thread(target=work, args=(seed,)) for seed in range(3)]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from helpers import make_engine, make_problem, pass_over
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helpers import make_engine, make_problem, pass_over
 from powerkmeans.solver.annealing import Geometric
 from powerkmeans.solver.mm import minimise
 from powerkmeans.types import Parameters
@@ -29,9 +29,7 @@ def problems(draw):
     alpha = rng.dirichlet(np.ones(n_views))
     alpha = np.maximum(alpha, 1e-9) / np.sum(np.maximum(alpha, 1e-9))
     wide = np.hstack(views)
-    start = wide[rng.integers(n, size=k)] + draw(st.sampled_from([0.0, 0.3])) * rng.normal(
-        size=(k, wide.shape[1])
-    )
+    start = wide[rng.integers(n, size=k)] + draw(st.sampled_from([0.0, 0.3])) * rng.normal(size=(k, wide.shape[1]))
     return views, weight, problem, Parameters(start, alpha)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from helpers import blobs
 
+from helpers import blobs
 from powerkmeans import KernelPowerKMeans
 from powerkmeans.metrics import clustering_accuracy
 

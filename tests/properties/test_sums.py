@@ -6,10 +6,10 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
-from helpers import make_engine, make_problem, pass_over
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helpers import make_engine, make_problem, pass_over
 from powerkmeans.types import Parameters
 
 seeds = st.integers(0, 2**32 - 1)

@@ -31,9 +31,7 @@ def test_nmi_is_geometric_by_default():
     true, pred = [0, 0, 0, 1, 1, 2], [0, 0, 1, 1, 1, 1]
     joint = np.array([[2, 1], [0, 2], [0, 1]]) / 6
     rows, columns = joint.sum(axis=1), joint.sum(axis=0)
-    information = sum(
-        p * np.log(p / (rows[i] * columns[j])) for (i, j), p in np.ndenumerate(joint) if p > 0
-    )
+    information = sum(p * np.log(p / (rows[i] * columns[j])) for (i, j), p in np.ndenumerate(joint) if p > 0)
     entropies = [-np.sum(p * np.log(p)) for p in (rows, columns)]
     assert normalized_mutual_info(true, pred) == pytest.approx(information / np.sqrt(np.prod(entropies)))
     assert normalized_mutual_info(true, pred, average_method="arithmetic") == pytest.approx(

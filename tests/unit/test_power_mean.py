@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from oracle import power_mean as literal_mean
 from oracle import power_mean_gradient as literal_gradient
-
 from powerkmeans.objective.power_mean import power_mean
 
 positive = st.floats(1e-3, 1e3)

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 import pytest
-from helpers import blobs, make_engine, make_problem, pass_over
 
+from helpers import blobs, make_engine, make_problem, pass_over
 from powerkmeans.objective.updates import entropic_weights, updated
 from powerkmeans.solver.annealing import Geometric, Hard, critical_value
 from powerkmeans.solver.initialize import plus_plus, random_rows

@@ -144,8 +144,17 @@ class NumpyEngine:
     def _mapped(self, index: int) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
         assert self._maps is not None
         rows = self._rows(index)
-        views = tuple(m(view[rows], np) for m, view in zip(self._maps, self._views, strict=True))
-        return views, tuple(np.vecdot(view, view) for view in views)
+        with np.errstate(invalid="ignore"):
+            views = tuple(m(view[rows], np) for m, view in zip(self._maps, self._views, strict=True))
+            norms = tuple(np.vecdot(view, view) for view in views)
+        for norm in norms:
+            if not np.all(np.isfinite(norm)):
+                row = rows.start + int(np.flatnonzero(~np.isfinite(norm))[0])
+                raise ValueError(
+                    f"Squared distances overflow {self.dtype} (row {row}): its values are too large for this "
+                    "precision or bandwidth. Rescale the data, or use float64."
+                )
+        return views, norms
 
     def _hashes(self, seed: int) -> NDArray[np.uint64]:
         columns = [multipliers(view.shape[1], i, seed) for i, view in enumerate(self._views)]

@@ -1,7 +1,7 @@
 """Feature maps: drawn or fitted once, stored as plain arrays, applied to any rows.
 
-All maps subtract the training rows' mean first. Shift-invariant kernels do not notice, and float32
-data far from the origin keeps its digits.
+Maps of a kernel subtract the training rows' mean first. A shift-invariant kernel does not notice, and
+float32 data far from the origin keeps its digits.
 """
 
 from __future__ import annotations
@@ -45,20 +45,16 @@ class FourierMap:
 
 @dataclass(frozen=True)
 class IdentityMap:
-    """The rows themselves, seen from their mean: plain (power) k-means."""
+    """The rows themselves: plain (power) k-means."""
 
-    origin: Array
-
-    @property
-    def n_components(self) -> int:
-        return int(self.origin.shape[0])
+    n_components: int
 
     @property
     def n_outputs(self) -> int:
         return self.n_components
 
     def __call__(self, X: Array, xp: Any) -> Array:
-        return as_dense(X) - self.origin
+        return as_dense(X)
 
 
 @dataclass(frozen=True)

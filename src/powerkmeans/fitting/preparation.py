@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -101,7 +100,7 @@ def _bandwidths(
                 "bandwidth='scale' is a Euclidean length, but kernel='laplacian' uses the L1 distance; "
                 "use bandwidth='median' or a number."
             )
-        identity = tuple(IdentityMap(origin.astype(rows.dtype)) for origin in origins)
+        identity = tuple(CentredMap(IdentityMap(len(o)), o.astype(rows.dtype)) for o in origins)
         sums = rows.with_features(identity, keep=False).fold(scatter_sums, None)
         return tuple(np.sqrt(2 * sums.scatter / sums.weight).tolist())
     n_rows = median_rows(kernel, max(len(origin) for origin in origins))
@@ -122,7 +121,7 @@ def _maps(
     for index, (name, origin, bandwidth) in enumerate(zip(views.names, origins, bandwidths, strict=True)):
         dtype = views.arrays[index].dtype
         if bandwidth is None:
-            maps.append(IdentityMap(origin.astype(dtype)))
+            maps.append(IdentityMap(len(origin)))
         elif settings.feature_map == "nystroem":
             landmarks = subsample(sample, n_components, stream(seed, "landmarks"))
             maps.append(make_nystroem(origin, landmarks.views[index], settings.kernel, bandwidth, dtype))
@@ -154,9 +153,9 @@ def _check_scatter(name: str, base: BaseMap, scatter: float, engine: Engine) -> 
     """Reject features that carry nothing, or whose squares leave the range of their type."""
     limits = np.finfo(engine.dtype)
     if isinstance(base, IdentityMap):
-        if not math.isfinite(scatter * engine.n_samples * 8) or scatter * engine.n_samples * 8 > limits.max:
+        if scatter * engine.n_samples * 8 > float(limits.max):
             raise ValueError(f"Squared distances in view {name!r} overflow {engine.dtype}; rescale the data.")
-        if scatter < limits.tiny * 1e6:
+        if scatter < float(limits.tiny) * 1e6:
             raise ValueError(f"Squared distances in view {name!r} underflow {engine.dtype}; rescale the data.")
         return
     if scatter < FLAT:

@@ -1,0 +1,26 @@
+"""scikit-learn's own checks: all of them, none expected to fail."""
+
+from __future__ import annotations
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from powerkmeans import KernelPowerKMeans
+
+# Four clusters: where an estimator takes sparse rows and has predict_proba, scikit-learn's check asks for as
+# many columns as its four classes.
+ESTIMATORS = [
+    KernelPowerKMeans(4),
+    KernelPowerKMeans(4, membership="possibilistic"),
+    KernelPowerKMeans(4, feature_map="nystroem"),
+    KernelPowerKMeans(4, feature_map="identity"),
+]
+
+
+# a few checks use data on which a short or degenerate fit rightly warns
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+# checks that do not apply to an estimator say so with this warning
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=lambda estimator: {})
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)

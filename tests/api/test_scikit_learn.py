@@ -1,0 +1,223 @@
+"""At home in scikit-learn: pipelines, searches, data frames, pickles, callbacks."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from helpers import blobs
+from powerkmeans import KernelPowerKMeans
+
+X, Y = blobs(spread=1.0)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return KernelPowerKMeans(3, random_state=0).fit(X)
+
+
+def test_methods_agree_with_each_other(model):
+    probabilities = model.predict_proba(X)
+    assert probabilities.sum(axis=1) == pytest.approx(1.0)
+    assert np.array_equal(probabilities.argmax(axis=1), model.labels_)
+    assert np.array_equal(model.predict(X), model.labels_)
+    assert np.array_equal(model.transform(X).argmin(axis=1), model.labels_)
+    assert model.labels_.dtype == np.int32
+    assert model.score(X) == pytest.approx(-model.objective_ / len(X))
+    assert np.sum(model.transform(X).min(axis=1) ** 2) == pytest.approx(model.inertia_)
+    again = clone(model)
+    assert np.array_equal(again.fit_predict(X), model.labels_)
+    assert clone(model).fit_transform(X) == pytest.approx(model.transform(X))
+
+
+def test_centers_are_points_of_the_uncentred_feature_space(model):
+    base = model._fit.model.maps[0].base
+    phi = base(X, np)
+    distances = np.sqrt(((phi[:, None] - model.cluster_centers_) ** 2).sum(axis=2))
+    assert model.transform(X) == pytest.approx(distances, abs=1e-9)
+    assert model.cluster_centers_.shape == (3, 2 * model.n_components_)
+
+
+def test_history_tells_the_story(model):
+    history = model.history_
+    assert set(history) == {"s", "objective", "inertia", "shift", "n_distinct", "view_weights"}
+    assert all(len(column) == model.n_iter_ for column in history.values())
+    assert np.all(np.diff(history["s"]) <= 0)
+    assert history["s"][0] == model.s_init_
+    assert history["s"][-1] == model.s_
+    assert model.status_ == "converged"
+    assert len(model.restarts_) == 2
+    assert {r["init"] for r in model.restarts_} == {"cloud", "k-means++"}
+
+
+def test_outliers_score_high():
+    data = np.vstack([X, [[60.0] * 5]])
+    fit = KernelPowerKMeans(3, membership="possibilistic", random_state=0).fit(data)
+    assert np.argmax(fit.outlier_score(data)) == len(X)
+    assert fit.typicality(data) == pytest.approx(1 - fit.outlier_score(data))
+    assert fit.reference_distance_ > 0
+    plain = KernelPowerKMeans(3, random_state=0).fit(data)
+    assert np.array_equal(plain.typicality(data), np.ones(len(data)))
+    assert plain.reference_distance_ is None
+
+
+def test_far_outliers_still_get_their_nearest_cluster():
+    fit = KernelPowerKMeans(3, feature_map="identity", membership="possibilistic", random_state=0)
+    fit.fit(X.astype(np.float32))
+    far = (X[:5] * 1e12).astype(np.float32)
+    assert np.array_equal(fit.predict(far), fit.transform(far).argmin(axis=1))
+    assert fit.predict_proba(far).sum(axis=1) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("reference", ["global", "median", "within", 0.3])
+def test_reference_distances(reference):
+    fit = KernelPowerKMeans(3, membership="possibilistic", reference_distance=reference, random_state=0).fit(X)
+    if reference == 0.3:
+        assert fit.reference_distance_ == 0.3
+    assert 0 < fit.reference_distance_ <= 1.0
+    assert len(np.unique(fit.labels_)) == 3
+
+
+@pytest.mark.parametrize("init", ["auto", "cloud", "k-means++", "k-means", "random"])
+@pytest.mark.parametrize("s_init", ["auto", -5.0, -np.inf])
+def test_every_start(init, s_init):
+    fit = KernelPowerKMeans(3, init=init, s_init=s_init, n_init=2, random_state=0).fit(X)
+    assert len(fit.restarts_) == 2
+    assert len(np.unique(fit.labels_)) == 3
+
+
+def test_minus_infinity_is_k_means():
+    from sklearn.cluster import KMeans
+
+    ours = KernelPowerKMeans(3, feature_map="identity", s_init=-np.inf, init=X[[0, 1, 60]], tol=0).fit(X)
+    theirs = KMeans(3, init=X[[0, 1, 60]], n_init=1, tol=0).fit(X)
+    assert ours.cluster_centers_ == pytest.approx(theirs.cluster_centers_)
+    assert ours.inertia_ == pytest.approx(theirs.inertia_)
+    assert np.array_equal(np.unique(ours.predict_proba(X)), [0.0, 1.0])
+
+
+def test_given_centroids_in_either_space(model):
+    from_data = KernelPowerKMeans(3, init=X[[0, 40, 80]], random_state=0).fit(X)
+    warm = KernelPowerKMeans(3, init=model.cluster_centers_, s_init=model.s_, random_state=0).fit(X)
+    assert np.array_equal(warm.labels_, model.labels_)
+    assert warm.n_iter_ <= 6
+    assert from_data.inertia_ == pytest.approx(model.inertia_, rel=1e-2)
+
+
+def test_best_of_several_runs_is_kept():
+    fit = KernelPowerKMeans(6, init="random", s_init=-np.inf, n_init=5, random_state=0).fit(X)
+    assert fit.inertia_ == pytest.approx(min(r["hard_objective"] for r in fit.restarts_))
+
+
+def test_random_state_reproduces_and_varies():
+    a, b = (KernelPowerKMeans(3, random_state=7).fit(X) for _ in range(2))
+    assert np.array_equal(a.cluster_centers_, b.cluster_centers_)
+    c = KernelPowerKMeans(3, random_state=8).fit(X)
+    assert not np.array_equal(a.cluster_centers_, c.cluster_centers_)
+    KernelPowerKMeans(3, random_state=np.random.RandomState(0)).fit(X)
+    KernelPowerKMeans(3, random_state=np.random.default_rng(0)).fit(X)
+
+
+@pytest.mark.parametrize("feature_map", ["rff", "identity", "nystroem"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sparse_rows_cluster_like_dense_ones(feature_map, dtype):
+    rng = np.random.default_rng(0)
+    data = np.round(X * (rng.random(X.shape) < 0.5), 2).astype(dtype)
+    dense = KernelPowerKMeans(3, feature_map=feature_map, random_state=0).fit(data)
+    for container in (sparse.csr_array, sparse.csr_matrix, sparse.csc_array):
+        fit = KernelPowerKMeans(3, feature_map=feature_map, random_state=0).fit(container(data))
+        assert fit.inertia_ == pytest.approx(dense.inertia_, rel=1e-3 if dtype == np.float32 else 1e-6)
+        assert fit.transform(container(data)).dtype == dtype
+        assert np.array_equal(fit.predict(container(data)), fit.labels_)
+
+
+def test_fitted_precision_rules():
+    fit = KernelPowerKMeans(3, random_state=0).fit(X.astype(np.float32))
+    assert fit.transform(X).dtype == np.float32
+    assert fit.predict_proba(X).dtype == np.float32
+    assert fit.cluster_centers_.dtype == np.float32
+
+
+def test_pipeline_grid_search_and_cross_validation():
+    pipeline = make_pipeline(StandardScaler(), KernelPowerKMeans(3, random_state=0, max_iter=200))
+    assert np.all(np.isfinite(cross_val_score(pipeline, X, cv=3)))
+    search = GridSearchCV(pipeline, {"kernelpowerkmeans__n_clusters": [2, 3]}, cv=2).fit(X)
+    assert search.best_params_["kernelpowerkmeans__n_clusters"] in (2, 3)
+    pipeline.fit(X, kernelpowerkmeans__sample_weight=np.ones(len(X)))
+    assert pipeline.transform(X).shape == (len(X), 3)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_data_frames_in_and_out(library):
+    frames = pytest.importorskip(library)
+    names = [f"c{i}" for i in range(5)]
+    frame = frames.DataFrame({name: X[:, i] for i, name in enumerate(names)})
+    fit = KernelPowerKMeans(3, random_state=0).set_output(transform=library).fit(frame)
+    assert fit.feature_names_in_.tolist() == names
+    out = fit.transform(frame)
+    assert isinstance(out, frames.DataFrame)
+    assert list(out.columns) == [f"kernelpowerkmeans{j}" for j in range(3)] == list(fit.get_feature_names_out())
+    assert isinstance(clone(fit).set_output(transform=library).fit_transform(frame), frames.DataFrame)
+
+
+def test_pickle_and_clone(model):
+    copy = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(copy.predict(X), model.predict(X))
+    assert not hasattr(clone(model), "labels_")
+
+
+def test_verbose_speaks_on_stderr(capsys):
+    KernelPowerKMeans(3, random_state=0, verbose=2).fit(X)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "n_components='auto': ceil(4 log(2k)^3) = 24 for k=3" in err
+    assert "critical exponent" in err
+    assert "run 2 of 2: start k-means++" in err
+    assert "distinct centroids 3" in err
+    KernelPowerKMeans(3, kernel="matern32", random_state=0, verbose=1).fit(X)
+    assert "the theorem does not cover kernel='matern32'" in capsys.readouterr().err
+    KernelPowerKMeans(3, random_state=0).fit(X)
+    assert capsys.readouterr() == ("", "")
+
+
+class Recorder:
+    """A callback that counts iterations and stops the fit after some."""
+
+    def __init__(self, stop_after=None):
+        self.stop_after, self.tasks, self.torn_down = stop_after, [], False
+
+    def setup(self, estimator, context):
+        self.tasks = []
+
+    def on_fit_task_begin(self, estimator, context):
+        pass
+
+    def on_fit_task_end(self, estimator, context, *, metadata=None):
+        self.tasks.append((context.task_name, metadata))
+        return self.stop_after is not None and len(self.tasks) >= self.stop_after
+
+    def teardown(self, estimator, context):
+        self.torn_down = True
+
+
+def test_scikit_learn_callbacks():
+    pytest.importorskip("sklearn.callback")
+    recorder = Recorder()
+    fit = KernelPowerKMeans(3, random_state=0).set_callbacks(recorder).fit(X)
+    iterations = [metadata for name, metadata in recorder.tasks if name == "iteration"]
+    assert len(iterations) >= fit.n_iter_
+    assert set(iterations[0]) == {"s", "objective", "shift"}
+    assert recorder.torn_down
+    assert recorder.tasks[-1][0] == "fit"
+
+    stopper = Recorder(stop_after=4)
+    fit = KernelPowerKMeans(3, random_state=0).set_callbacks(stopper).fit(X)
+    assert fit.n_iter_ == 4
+    assert fit.status_ == "stopped by a callback"

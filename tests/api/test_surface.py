@@ -1,0 +1,152 @@
+"""Exported names, the direction of imports, and the documented attributes."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import powerkmeans
+from powerkmeans import KernelPowerKMeans
+
+SOURCE = Path(powerkmeans.__file__).parent
+
+# a module may import from its own layer and from those to the left
+LAYERS = [
+    ["types"],
+    ["streams", "features", "objective", "metrics", "callbacks"],
+    ["views", "settings", "engines", "solver", "model"],
+    ["fitting"],
+    ["fit", "model_io"],
+    ["progress"],
+    ["estimators"],
+    ["critical"],
+    ["__init__"],
+]
+RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
+
+
+def modules():
+    return sorted(SOURCE.rglob("*.py"))
+
+
+def imports(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("powerkmeans"):
+            if node.module == "powerkmeans":
+                yield from (alias.name for alias in node.names)
+            else:
+                yield node.module.removeprefix("powerkmeans.")
+
+
+def room(path):
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(SOURCE)))
+def test_imports_point_one_way(path):
+    here = room(path)
+    for name in imports(path):
+        there = name.split(".")[0]
+        assert there in RANK, f"{there} has no layer"
+        assert there == here or RANK[there] <= RANK[here], f"{here} must not import {there}"
+
+
+def test_engines_and_objective_and_solver_stay_apart():
+    found = {(room(p), name.split(".")[0]) for p in modules() for name in imports(p)}
+    assert ("engines", "objective") not in found
+    assert ("solver", "engines") not in found
+    assert ("objective", "engines") not in found
+    assert ("objective", "features") not in found
+    assert ("features", "objective") not in found
+
+
+def test_no_relative_or_heavy_imports():
+    allowed = {"numpy", "scipy", "sklearn", "threadpoolctl", "powerkmeans", "__future__"}
+    import sys
+
+    for path in modules():
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                assert node.level == 0
+                names = [node.module]
+            for name in names:
+                top = name.split(".")[0]
+                assert top in allowed or top in sys.stdlib_module_names, f"{path.name} imports {name}"
+
+
+def test_exported_names():
+    assert sorted(powerkmeans.__all__) == [
+        "KernelPowerKMeans",
+        "__version__",
+        "critical_exponent",
+        "load",
+        "metrics",
+        "suggest_n_components",
+    ]
+    assert sorted(powerkmeans.metrics.__all__) == ["clustering_accuracy", "normalized_mutual_info", "purity"]
+
+
+def test_parameters_and_defaults():
+    expected = {
+        "n_clusters": 8,
+        "feature_map": "rff",
+        "kernel": "rbf",
+        "bandwidth": "median",
+        "n_components": "auto",
+        "membership": "fuzzy",
+        "fuzziness": 2.0,
+        "reference_distance": "global",
+        "s_init": "auto",
+        "anneal_factor": 1.04,
+        "anneal_every": 2,
+        "init": "auto",
+        "n_init": "auto",
+        "max_iter": 300,
+        "tol": 1e-4,
+        "engine": "auto",
+        "random_state": None,
+        "verbose": 0,
+    }
+    assert KernelPowerKMeans().get_params() == expected
+    kinds = inspect.signature(KernelPowerKMeans).parameters.values()
+    assert [p.name for p in kinds if p.kind is not p.KEYWORD_ONLY] == ["n_clusters"]
+
+
+def test_every_attribute_is_documented_and_every_documented_one_exists():
+    model = KernelPowerKMeans(2, random_state=0).fit(np.random.default_rng(0).normal(size=(40, 3)))
+    public = {name for name in vars(model) if name.endswith("_") and not name.startswith("_")}
+    section = inspect.getdoc(KernelPowerKMeans).split("Attributes\n")[1].split("See Also")[0]
+    lines = [line for line in section.splitlines() if line and not line.startswith((" ", "-"))]
+    documented = {name.strip() for line in lines for name in line.split(" : ")[0].split(",")}
+    assert public == documented - {"feature_names_in_"}
+
+
+def test_nothing_of_the_size_of_the_data_but_labels_is_kept():
+    X = np.random.default_rng(0).normal(size=(5000, 3))
+    model = KernelPowerKMeans(2, random_state=0).fit(X)
+
+    def sizes(value):
+        if isinstance(value, np.ndarray):
+            yield value.size
+        elif isinstance(value, (tuple, list)):
+            for item in value:
+                yield from sizes(item)
+        elif isinstance(value, dict):
+            yield from sizes(list(value.values()))
+        elif hasattr(value, "__dict__"):
+            yield from sizes(vars(value))
+
+    assert sorted(set(sizes(vars(model))))[-1] == 5000  # labels_
+    assert sum(size >= 5000 for size in sizes({k: v for k, v in vars(model).items() if k != "_fit"})) == 1
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(SOURCE)))
+def test_modules_are_short(path):
+    assert len(path.read_text().splitlines()) <= 400

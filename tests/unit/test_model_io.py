@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import json
+import zipfile
+
+import numpy as np
+import pytest
+
+import powerkmeans
+from helpers import blobs
+from powerkmeans import KernelPowerKMeans, model_io
+from powerkmeans.engines import NumpyOptions
+
+X, _ = blobs(spread=1.5)
+
+
+@pytest.mark.parametrize("feature_map", ["rff", "orf", "nystroem", "identity"])
+@pytest.mark.parametrize("membership", ["fuzzy", "possibilistic"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_model_survives_the_file(tmp_path, feature_map, membership, dtype):
+    path = tmp_path / "model.npz"
+    model = KernelPowerKMeans(3, feature_map=feature_map, membership=membership, random_state=0).fit(
+        X.astype(dtype)
+    )
+    model.save(path)
+    for copy in (powerkmeans.load(path), KernelPowerKMeans.load(str(path))):
+        assert copy.get_params() == model.get_params()
+        for method in ("predict", "predict_proba", "transform", "typicality"):
+            assert np.array_equal(getattr(copy, method)(X), getattr(model, method)(X))
+        attributes = {name for name in vars(model) if name.endswith("_")}
+        assert attributes == {name for name in vars(copy) if name.endswith("_")}
+        for name in attributes - {"history_"}:
+            assert np.array_equal(getattr(copy, name), getattr(model, name)), name
+        for name, column in model.history_.items():
+            assert np.array_equal(copy.history_[name], column)
+        assert type(copy.status_) is type(model.status_)
+        assert copy.score(X) == model.score(X)
+
+
+def test_names_infinities_and_given_centroids_survive(tmp_path):
+    pd = pytest.importorskip("pandas")
+    path = tmp_path / "model.npz"
+    model = KernelPowerKMeans(
+        3, init=X[:3], s_init=-np.inf, engine=NumpyOptions(n_threads=1), random_state=np.random.default_rng(0)
+    ).fit(pd.DataFrame(X, columns=list("abcde")))
+    model.save(path)
+    copy = powerkmeans.load(path)
+    assert copy.s_init == copy.s_ == copy.s_init_ == -np.inf
+    assert np.array_equal(copy.init, X[:3])
+    assert copy.engine == "auto"
+    assert copy.random_state is None
+    assert copy.feature_names_in_.tolist() == list("abcde")
+
+
+def test_the_file_is_plain_arrays_and_strict_json(tmp_path):
+    path = tmp_path / "model.npz"
+    KernelPowerKMeans(3, s_init=-np.inf, random_state=0).fit(X).save(path)
+    with np.load(path, allow_pickle=False) as file:
+        assert all(file[name].dtype.kind in "fiu" for name in file.files)
+        header = file["header.json"].tobytes().decode()
+    parsed = json.loads(header, parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))
+    assert parsed["format"] == "powerkmeans-model"
+    assert parsed["version"] == 1
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "model.npz"
+    model = KernelPowerKMeans(3, random_state=0).fit(X)
+    model.save(path)
+    before = path.read_bytes()
+
+    def full(*args, **kwargs):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(model_io.np, "savez_compressed", full)
+    with pytest.raises(OSError, match="No space left on device"):
+        model.save(path)
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["model.npz"]
+
+
+def test_unreadable_files_are_named(tmp_path):
+    path = tmp_path / "model.npz"
+    with pytest.raises(FileNotFoundError, match="There is no model file at"):
+        powerkmeans.load(path)
+    path.write_bytes(b"not a zip file")
+    with pytest.raises(ValueError, match=r"model.npz' is not a powerkmeans model, or is damaged"):
+        powerkmeans.load(path)
+    np.savez(path, a=np.zeros(3))
+    with pytest.raises(ValueError, match="is not a powerkmeans model"):
+        powerkmeans.load(path)
+    KernelPowerKMeans(3, random_state=0).fit(X).save(path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ValueError, match="or is damaged"):
+        powerkmeans.load(path)
+    np.savez(path, **{"header.json": np.array([{"a": 1}], dtype=object)}, allow_pickle=True)
+    with pytest.raises(ValueError, match="or is damaged"):
+        powerkmeans.load(path)
+    assert zipfile.is_zipfile(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"version": 2}, "has format version 2, this powerkmeans reads up to 1; upgrade"),
+        ({"format": "other"}, "is not a powerkmeans model"),
+        ({"estimator": "Other"}, "holds a Other, not a KernelPowerKMeans"),
+    ],
+)
+def test_other_formats_are_named(tmp_path, change, message):
+    path = tmp_path / "model.npz"
+    KernelPowerKMeans(3, random_state=0).fit(X).save(path)
+    with np.load(path) as file:
+        content = {name: file[name] for name in file.files}
+    header = {**json.loads(content["header.json"].tobytes()), **change}
+    content["header.json"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+    np.savez(path, **content)
+    with pytest.raises(ValueError, match=message):
+        powerkmeans.load(path)
