@@ -145,7 +145,9 @@ class KernelPowerKMeans(
     status_ : Status
         Why the run stopped; a str.
     restarts_ : list of dict
-        Every run: its start, exponents, iterations, status and hard objective.
+        Every run: its start, exponents, iterations, status, hard objective and number of moves.
+    best_restart_ : int
+        Index of the run that was kept.
     n_features_in_ : int
         Number of columns seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -314,6 +316,7 @@ class KernelPowerKMeans(
         self.history_ = history_table(result)
         self.status_ = restart.status
         self.restarts_ = [dict(vars(r)) for r in result.restarts]
+        self.best_restart_ = result.best
 
     @property
     def _n_features_out(self) -> int:

@@ -61,7 +61,7 @@ def block_statistics(block: Block, inputs: PassInput) -> PassStatistics:
     pull *= weight
     return PassStatistics(
         mass=_repeated(mass, len(by_view), xp),
-        moment=xp.concat([pull @ view for view in block.views], axis=1),
+        moment=_side_by_side([pull @ view for view in block.views], xp),
         scatter=xp.stack([xp.vecdot(pull, d) for d in by_view], axis=1),
         residual=_repeated(residual, len(by_view), xp),
         sizes=xp.vecdot(xp.astype(distance == nearest, distance.dtype), weight),
@@ -129,6 +129,10 @@ def block_typicality(block: Block, inputs: PassInput) -> Array:
     distance = combined_distance(view_distances(block, inputs, xp), inputs)
     degree = inputs.membership.degrees(xp.min(distance, axis=0), inputs.reference, xp)
     return degree * xp.ones_like(block.weight)
+
+
+def _side_by_side(parts: list[Array], xp: Any) -> Array:
+    return parts[0] if len(parts) == 1 else xp.concat(parts, axis=1)
 
 
 def _repeated(values: Array, n_views: int, xp: Any) -> Array:

@@ -1,0 +1,62 @@
+# Everything sets itself up in .venv; nothing is assumed but Python >= 3.11 and make.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+JOBS ?= 2
+
+.PHONY: demo test lint format bench bench-starts bench-accuracy dist dist-test clean help
+.DEFAULT_GOAL := help
+
+help:  ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /	/' | expand -t 18
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "powerkmeans needs Python >= 3.11; set PYTHON=python3.11 or newer"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.run: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plot,test]'
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@ $(VENV)/.run
+
+demo: $(VENV)/.run  ## cluster two views of the handwritten digits; table, labels and a picture
+	$(BIN)/python examples/digits.py
+
+test: $(VENV)/.run  ## the whole test suite
+	$(BIN)/python -m pytest --numprocesses $(JOBS) --quiet
+
+lint: $(VENV)/.dev  ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.dev  ## put the code into shape
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.run  ## one pass against one Lloyd iteration of scikit-learn, as ratios
+	$(BIN)/python -m benchmarks.passes
+
+bench-starts: $(VENV)/.run  ## hard cost against k-means on synthetic families, 20 seeds
+	$(BIN)/python -m benchmarks.starts
+
+bench-accuracy: $(VENV)/.run  ## accuracy on real sets in the folder POWERKMEANS_DATA, 20 seeds
+	$(BIN)/python -m benchmarks.accuracy
+
+dist: $(VENV)/.dev  ## build the wheel and the source archive
+	rm -rf dist
+	$(BIN)/python -m build --quiet
+
+dist-test: dist  ## install the wheel in a clean environment and run the tests on it
+	rm -rf $(VENV)-dist && $(PYTHON) -m venv $(VENV)-dist
+	CC=/bin/false CXX=/bin/false $(VENV)-dist/bin/python -m pip install --quiet --disable-pip-version-check \
+		"$$(ls dist/*.whl)[test]"
+	cd tests && ../$(VENV)-dist/bin/python -m pytest --numprocesses $(JOBS) --quiet -c ../pyproject.toml \
+		--rootdir .. . && rm -rf ../$(VENV)-dist
+
+clean:  ## remove the environment and everything built
+	rm -rf $(VENV) $(VENV)-dist dist demo_output .pytest_cache .mypy_cache .ruff_cache .hypothesis

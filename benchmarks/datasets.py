@@ -1,0 +1,76 @@
+"""Data for benchmarks: synthetic families made here, real sets read from a folder that the user names.
+
+Real sets are ``.npz`` files with ``view_0 .. view_{L-1}`` (rows are samples) and ``y``; the folder comes from
+``--data`` or the environment variable ``POWERKMEANS_DATA``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+Data = tuple[NDArray[np.float64], int]
+
+
+def grid(rng: np.random.Generator) -> Data:
+    """25 blobs on a 5 x 5 grid."""
+    centers = np.stack(np.meshgrid(np.arange(5.0), np.arange(5.0)), axis=-1).reshape(-1, 2)
+    return np.repeat(centers, 40, axis=0) + rng.normal(0, 0.1, (1000, 2)), 25
+
+
+def blobs_2d(rng: np.random.Generator) -> Data:
+    """10 blobs in the plane, some overlapping."""
+    centers = rng.uniform(-10, 10, (10, 2))
+    return np.repeat(centers, 100, axis=0) + rng.normal(0, 0.5, (1000, 2)), 10
+
+
+def blobs_10d(rng: np.random.Generator) -> Data:
+    """20 blobs in ten dimensions."""
+    centers = rng.uniform(-10, 10, (20, 10))
+    return np.repeat(centers, 50, axis=0) + rng.normal(0, 1.0, (1000, 10)), 20
+
+
+def nested(rng: np.random.Generator) -> Data:
+    """Two far groups of three near blobs."""
+    groups, members = np.array([[0.0, 0.0], [20.0, 0.0]]), np.array([[0.0, 0.0], [1.5, 0.0], [0.75, 1.3]])
+    centers = (groups[:, None] + members).reshape(-1, 2)
+    return np.repeat(centers, 100, axis=0) + rng.normal(0, 0.15, (600, 2)), 6
+
+
+def repeated(rng: np.random.Generator) -> Data:
+    """50 distinct rows, each 20 times: 95 % of the rows are repeats."""
+    rows = rng.normal(0, 1, (50, 5)) + np.repeat(rng.uniform(-5, 5, (10, 5)), 5, axis=0)
+    return np.repeat(rows, 20, axis=0)[rng.permutation(1000)], 10
+
+
+FAMILIES: dict[str, Callable[[np.random.Generator], Data]] = {
+    "5x5 grid": grid,
+    "10 blobs, 2-D": blobs_2d,
+    "20 blobs, 10-D": blobs_10d,
+    "2x3 nested": nested,
+    "95 % repeated": repeated,
+}
+
+
+def data_folder(given: str | None) -> Path:
+    """The folder with real data sets, or an exit that says how to name it."""
+    folder = given or os.environ.get("POWERKMEANS_DATA")
+    if not folder:
+        raise SystemExit("Name the folder of data sets with --data FOLDER or POWERKMEANS_DATA.")
+    if not Path(folder).is_dir():
+        raise SystemExit(f"There is no folder {folder!r}.")
+    return Path(folder)
+
+
+def load_views(folder: Path, name: str) -> tuple[list[NDArray[np.float64]], NDArray[np.int64]]:
+    """Views and labels of one real set, as float64."""
+    path = folder / f"{name}.npz"
+    if not path.is_file():
+        raise SystemExit(f"{path} is missing; the benchmark needs {name}.npz in the data folder.")
+    with np.load(path) as file:
+        n_views = sum(key.startswith("view_") and key != "view_names" for key in file.files)
+        return [file[f"view_{i}"].astype(np.float64) for i in range(n_views)], file["y"]

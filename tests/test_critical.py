@@ -1,0 +1,116 @@
+"""The critical exponent: predicted growth against the measured one, and what a start there is worth."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from helpers import blobs
+from powerkmeans import KernelPowerKMeans, critical_exponent
+from powerkmeans.fit import make_task
+from powerkmeans.fitting import collapse as collapse_module
+from powerkmeans.fitting.collapse import find_collapse
+from powerkmeans.metrics import clustering_accuracy
+from powerkmeans.objective.updates import updated
+from powerkmeans.settings import check_settings
+from powerkmeans.solver.annealing import growth_rate
+from powerkmeans.types import Parameters
+from powerkmeans.views import Views
+
+
+def task_on(X, weight=None, **parameters):
+    settings = check_settings(KernelPowerKMeans(4, **parameters).get_params())
+    weight = np.ones(len(X)) if weight is None else weight
+    return make_task(Views(("X",), (X,), weight), settings, seed=0)
+
+
+def measured_growth(task, collapse, s):
+    """Displace four centroids along the most unstable direction and see what one iteration makes of it."""
+    m = collapse.fuzziness
+    matrix = (1 - s) * collapse.sharp + m / (m - 1) * collapse.flat
+    direction = np.linalg.eigh(matrix)[1][:, -1]
+    direction = direction if collapse.basis is None else collapse.basis @ direction
+    signs = 1e-5 * np.sqrt(task.problem.scatter[0]) * np.array([1.0, -1.0, 2.0, -2.0])
+    start = Parameters(collapse.point + signs[:, None] * direction, np.ones(1))
+    moved = updated(start, task.run_pass(start, s), task.problem)
+    return float(np.mean((moved.centers - collapse.point) @ direction / signs))
+
+
+@pytest.mark.parametrize("s", [-0.5, -1.0, -2.0, -4.0, -8.0])
+@pytest.mark.parametrize("feature_map", ["rff", "identity"])
+@pytest.mark.parametrize(
+    ("membership", "fuzziness"), [("fuzzy", 2.0), ("possibilistic", 2.0), ("possibilistic", 1.5)]
+)
+def test_growth_is_as_predicted(s, feature_map, membership, fuzziness):
+    X, _ = blobs(4, 8, 60, 2.0)
+    weight = np.random.default_rng(0).uniform(0.2, 2, len(X))
+    task = task_on(X, weight, feature_map=feature_map, membership=membership, fuzziness=fuzziness)
+    collapse = find_collapse(task)
+    predicted = growth_rate(s, collapse.sharp, collapse.flat, fuzziness)
+    assert measured_growth(task, collapse, s) == pytest.approx(predicted, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("membership", "fuzziness"), [("fuzzy", 2.0), ("possibilistic", 2.0), ("possibilistic", 3.0)]
+)
+def test_growth_is_one_at_the_critical_exponent(membership, fuzziness):
+    task = task_on(blobs(4, 8, 60, 2.0)[0], membership=membership, fuzziness=fuzziness)
+    collapse = find_collapse(task)
+    assert collapse.critical < 0
+    assert measured_growth(task, collapse, collapse.critical) == pytest.approx(1.0, rel=0.01)
+
+
+@pytest.mark.parametrize("membership", ["fuzzy", "possibilistic"])
+def test_leading_subspace_agrees_with_whole_moments(membership, monkeypatch):
+    task = task_on(blobs(4, 8, 100, 2.0)[0], membership=membership, n_components=100)
+    whole = find_collapse(task)
+    monkeypatch.setattr(collapse_module, "WHOLE_MOMENTS", 10)
+    leading = find_collapse(task)
+    assert leading.basis is not None
+    assert leading.critical == pytest.approx(whole.critical, rel=1e-3)
+    values, vectors = whole.leading(3)
+    other_values, other_vectors = leading.leading(3)
+    assert other_values == pytest.approx(values, rel=1e-3)
+    assert np.abs(np.sum(vectors * other_vectors, axis=0)) == pytest.approx(1.0, abs=1e-2)
+
+
+def test_public_function_is_the_closed_form():
+    X = np.random.default_rng(0).normal(size=(300, 12)) * np.linspace(1, 2, 12)
+    weight = np.random.default_rng(1).uniform(0.5, 2, 300)
+    z = X - np.average(X, axis=0, weights=weight)
+    z /= np.linalg.norm(z, axis=1, keepdims=True)
+    largest = np.linalg.eigvalsh((weight[:, None] * z).T @ z / weight.sum())[-1]
+    found = critical_exponent(X, sample_weight=weight)
+    assert found == pytest.approx(1 - 1 / (2 * largest))
+    assert critical_exponent(X.astype(np.float32), sample_weight=weight) == pytest.approx(found, rel=1e-4)
+    assert critical_exponent(X, membership="possibilistic") < 0
+
+
+@pytest.mark.parametrize("n_columns", [1, 2])
+def test_lines_and_planes_have_none(n_columns):
+    X = np.random.default_rng(0).normal(size=(100, n_columns))
+    assert critical_exponent(X) == 0.0
+    model = KernelPowerKMeans(3, feature_map="identity", init="cloud", random_state=0).fit(X)
+    assert model.s_init_ == -0.5
+
+
+def test_auto_does_not_collapse_on_narrow_kernels_where_minus_five_does():
+    X, y = blobs(4, 10, 60, 1.0, seed=1)
+    X = X / np.std(X)
+    settings = {"bandwidth": 0.5, "n_components": 300, "random_state": 0}
+    with pytest.warns(ConvergenceWarning, match="All 4 centroids collapsed into one"):
+        fixed = KernelPowerKMeans(4, s_init=-5.0, **settings).fit(X)
+    assert len(np.unique(fixed.labels_)) == 1
+    auto = KernelPowerKMeans(4, **settings).fit(X)
+    assert auto.critical_exponent_ < -10
+    assert len(np.unique(auto.labels_)) == 4
+    assert clustering_accuracy(y, auto.labels_) > 0.8
+
+
+def test_the_start_of_the_history_is_the_multiple_of_the_critical_exponent():
+    X, _ = blobs(4, 8, 60, 2.0)
+    model = KernelPowerKMeans(4, random_state=0).fit(X)
+    starts = {r["init"]: r["s_init"] for r in model.restarts_}
+    assert starts["cloud"] == pytest.approx(min(0.9 * model.critical_exponent_, -0.5))
+    assert starts["k-means++"] == pytest.approx(min(1.2 * model.critical_exponent_, -0.5))
