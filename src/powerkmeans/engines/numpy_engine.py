@@ -19,8 +19,6 @@ from powerkmeans.types import Array, Block, FeatureMap, P, RowSample, S
 # enough work for the interpreter not to matter
 BLOCK_BYTES = 2**22
 SMALLEST_BLOCK, LARGEST_BLOCK = 32, 8192
-# blocks summed by one task before its total is handed over; fixed, as it decides the order of sums
-BLOCKS_PER_TASK = 8
 
 
 @dataclass(frozen=True)
@@ -78,20 +76,11 @@ class NumpyEngine:
 
     def fold(self, function: Callable[[Block, P], S], parameters: P) -> S:
         """Sum ``function(block, parameters)`` over all blocks in float64, in the order of the rows."""
-        starts = range(0, self._n_blocks, BLOCKS_PER_TASK)
-
-        def total(first: int) -> S:
-            blocks = range(first, min(first + BLOCKS_PER_TASK, self._n_blocks))
-            result = _in_float64(function(self._block(blocks[0]), parameters))
-            for index in blocks[1:]:
-                result += function(self._block(index), parameters)
-            return result
-
-        totals = self._in_order(total, starts)
-        result = next(totals)
-        for part in totals:
-            result += part
-        return result
+        parts = self._in_order(lambda i: function(self._block(i), parameters), range(self._n_blocks))
+        total = _in_float64(next(parts))
+        for part in parts:
+            total += part
+        return total
 
     def map_rows(self, function: Callable[[Block, P], Array], parameters: P) -> Array:
         """Stack ``function(block, parameters)``, one row a sample."""
