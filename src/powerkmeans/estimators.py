@@ -11,10 +11,10 @@ from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
 from powerkmeans.callbacks import CallbackSupportMixin, with_callbacks
-from powerkmeans.fit import apply, fit_views, mean_loss, warn_if_unwell
+from powerkmeans.fit import apply, fit_views, precise_distances, precise_statistics, warn_if_unwell
 from powerkmeans.model import FitResult, history_table
 from powerkmeans.model_io import load_estimator, save_estimator
-from powerkmeans.objective.block import block_distances, block_labels, block_probabilities, block_typicality
+from powerkmeans.objective.block import block_labels, block_probabilities, block_typicality
 from powerkmeans.progress import make_listener
 from powerkmeans.settings import check_settings
 from powerkmeans.streams import draw_seed
@@ -253,11 +253,11 @@ class KernelPowerKMeans(
 
     def transform(self, X: Any) -> Array:
         """Return the distance of each sample to each centroid in feature space."""
-        return self._apply(X, block_distances)
+        return self._distances(X)
 
     def fit_transform(self, X: Any, y: None = None, sample_weight: Any = None) -> Array:
         """Fit and return the distance of each sample to each centroid in feature space."""
-        return self.fit(X, sample_weight=sample_weight)._apply(X, block_distances)
+        return self.fit(X, sample_weight=sample_weight)._distances(X)
 
     def typicality(self, X: Any) -> Array:
         """Return how typical each sample is of its nearest cluster, in [0, 1].
@@ -280,7 +280,9 @@ class KernelPowerKMeans(
         bandwidth or more clusters lower the loss whatever the clusters are worth.
         """
         check_is_fitted(self)
-        return -mean_loss(self._fit.model, check_single_view(self, X, sample_weight, fitting=False), self.engine)
+        views = check_single_view(self, X, sample_weight, fitting=False)
+        sums = precise_statistics(self._fit.model, views, self.engine)
+        return -float(sums.loss) / float(np.sum(views.weight, dtype=np.float64))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one .npz file that contains no pickle; see :func:`powerkmeans.load`."""
@@ -296,6 +298,10 @@ class KernelPowerKMeans(
     def _apply(self, X: Any, function: Any) -> Array:
         check_is_fitted(self)
         return apply(self._fit.model, check_single_view(self, X, fitting=False), self.engine, function)
+
+    def _distances(self, X: Any) -> Array:
+        check_is_fitted(self)
+        return precise_distances(self._fit.model, check_single_view(self, X, fitting=False), self.engine)
 
     def _keep(self, result: FitResult) -> None:
         """Spread a result over the public attributes; fitting and loading both end here."""

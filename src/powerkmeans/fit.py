@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -15,32 +14,34 @@ from powerkmeans.engines import open_engine
 from powerkmeans.engines.blas import single_threaded_blas
 from powerkmeans.features.bandwidth import weighted_median
 from powerkmeans.fitting.collapse import find_collapse
-from powerkmeans.fitting.moves import improve
-from powerkmeans.fitting.preparation import Prepared, prepare_features
+from powerkmeans.fitting.listener import Listener
+from powerkmeans.fitting.moves import harden, improve
+from powerkmeans.fitting.preparation import WORKING_PER_CLUSTER, Prepared, prepare_features
 from powerkmeans.fitting.starts import Start, needs_collapse, place, place_rows, plan_starts
 from powerkmeans.fitting.task import Task
 from powerkmeans.model import FitResult, Model, Restart
-from powerkmeans.objective.block import PassInput, block_labels, block_statistics, prepare
+from powerkmeans.objective.block import PassInput, block_distances, block_labels, block_statistics, prepare
 from powerkmeans.objective.membership import make_membership
 from powerkmeans.objective.updates import objective_value
 from powerkmeans.settings import Settings
 from powerkmeans.solver.annealing import Hard
-from powerkmeans.solver.mm import count_distinct
-from powerkmeans.types import Array, Block, Float64Array, Iteration, Parameters, Problem, SolverResult, Status
+from powerkmeans.solver.mm import count_apart
+from powerkmeans.types import (
+    Array,
+    Block,
+    Engine,
+    Float64Array,
+    Parameters,
+    PassStatistics,
+    Problem,
+    SolverResult,
+    Status,
+)
 from powerkmeans.views import Views
+from powerkmeans.warn import warn_caller
 
 # another start replaces the cloud's answer only if it is better by more than the features' own error
 CLOUD_MARGIN = 0.01
-
-
-class Listener(Protocol):
-    """Hears of a fit as it goes; ``iteration`` returns True to stop the run."""
-
-    def note(self, text: str) -> None: ...
-    def begin_run(self, start: Start, index: int, n_runs: int) -> None: ...
-    def iteration(self, line: Iteration) -> bool: ...
-    def end_run(self, restart: Restart) -> None: ...
-    def end(self, restart: Restart) -> None: ...
 
 
 def fit_views(views: Views, settings: Settings, seed: int, listener: Listener) -> FitResult:
@@ -51,22 +52,22 @@ def fit_views(views: Views, settings: Settings, seed: int, listener: Listener) -
             listener.note(note)
         collapse = find_collapse(task) if needs_collapse(settings) else None
         critical = None if collapse is None else collapse.critical
-        if critical is not None:
-            listener.note(f"critical exponent {critical:.4g}: clusters begin to separate there")
+        listener.note(_about_critical(critical))
         starts, results, restarts = plan_starts(settings, critical), list[SolverResult](), list[Restart]()
         for index, start in enumerate(starts):
-            listener.begin_run(start, index, len(starts))
+            listener.begin(f"run {index + 1} of {len(starts)}: start {start.init}, s from {start.s_init:.4g}")
             placed = place(start, task, collapse, task.stream("start", str(index)))
-            results.append(task.minimise(placed, start.schedule, listener.iteration))
+            results.append(_run(task, start, placed, listener))
             restarts.append(_restart(task, start, results[-1]))
-            listener.end_run(restarts[-1])
+            listener.end(_about_run(restarts[-1]))
             if results[-1].status is Status.INTERRUPTED:
                 break
         best = choose_restart(restarts)
-        if isinstance(settings.s_init, str):
-            results[best], restarts[best] = improve(task, results[best], restarts[best], listener.iteration)
-        listener.end(restarts[best])
-        finished = _finish(views.names, task, results[best])
+        if isinstance(settings.s_init, str) and results[-1].status is not Status.INTERRUPTED:
+            results[best], restarts[best] = improve(task, results[best], restarts[best], listener)
+        kept = restarts[best]
+        listener.done(f"kept {kept.init}, {kept.n_moves} moves: hard objective {kept.hard_objective:.8g}")
+        finished = _finish(views, task, results[best])
         return replace(finished, critical=critical, restarts=tuple(restarts), best=best)
 
 
@@ -99,32 +100,48 @@ def choose_restart(restarts: list[Restart]) -> int:
 def apply(model: Model, views: Views, engine: object, function: Callable[[Block, PassInput], Array]) -> Array:
     """Evaluate a function of blocks under a fitted model, one row a sample."""
     with single_threaded_blas():
-        rows = open_engine(engine, views.arrays, views.weight).with_features(model.maps, keep=False)
+        rows = _open(model, views, engine, model.dtype)
         return rows.map_rows(function, prepare(model.parameters, model.s, model.problem, model.dtype))
 
 
-def mean_loss(model: Model, views: Views, engine: object) -> float:
-    """Weighted mean of ``M_s`` over the samples."""
+def precise_distances(model: Model, views: Views, engine: object) -> Array:
+    """Distances to the centroids, taken in float64: expanded squares lose the digits of near ones in float32."""
+    double = np.dtype(np.float64)
     with single_threaded_blas():
-        rows = open_engine(engine, views.arrays, views.weight).with_features(model.maps, keep=False)
-        inputs = prepare(model.parameters, model.s, model.problem, model.dtype)
-        sums = rows.fold(block_statistics, inputs)
-    return float(sums.loss) / float(np.sum(views.weight, dtype=np.float64))
+        rows = _open(model, views, engine, double)
+        inputs = prepare(model.parameters, model.s, model.problem, double)
+        return rows.map_rows(block_distances, inputs).astype(model.dtype, copy=False)
+
+
+def precise_statistics(model: Model, views: Views, engine: object) -> PassStatistics:
+    """The sums of one pass at the model's exponent, in float64."""
+    double = np.dtype(np.float64)
+    with single_threaded_blas():
+        rows = _open(model, views, engine, double)
+        return rows.fold(block_statistics, prepare(model.parameters, model.s, model.problem, double))
+
+
+def _open(model: Model, views: Views, engine: object, dtype: np.dtype[Any]) -> Engine:
+    """Rows seen through the model's maps, in the given precision."""
+    rows = open_engine(engine, views.arrays, views.weight)
+    maps = tuple(replace(m, dtype=dtype.name) for m in model.maps)
+    working = WORKING_PER_CLUSTER * len(model.parameters.centers)
+    return rows.with_features(maps, keep=False, working=working)
 
 
 def warn_if_unwell(result: FitResult, settings: Settings) -> None:
     """Tell what a user should know about how the fit went."""
     restart, n_clusters = result.restarts[result.best], settings.n_clusters
-    if result.n_distinct == 1 and n_clusters > 1 and restart.status is not Status.EXACT:
+    if result.n_apart == 1 and n_clusters > 1 and restart.status is not Status.EXACT:
         _warn(
             f"All {n_clusters} centroids collapsed into one: s went from {restart.s_init:.4g} to "
-            f"{restart.s:.4g}, and clusters did not separate on the way. Use s_init='auto', a more negative "
-            "s_init, a larger max_iter or a wider bandwidth."
+            f"{restart.s:.4g}, and clusters did not separate on the way. Use s_init='auto' and init='auto', a "
+            "more negative s_init, a larger max_iter or a wider bandwidth."
         )
         return
-    if result.n_distinct < n_clusters:
+    if result.n_used < n_clusters:
         _warn(
-            f"Number of distinct clusters ({result.n_distinct}) found smaller than n_clusters "
+            f"Number of distinct clusters ({result.n_used}) found smaller than n_clusters "
             f"({n_clusters}). Possibly due to duplicate points in X."
         )
     if restart.status is Status.MAX_ITER:
@@ -135,7 +152,30 @@ def warn_if_unwell(result: FitResult, settings: Settings) -> None:
 
 
 def _warn(text: str) -> None:
-    warnings.warn(text, ConvergenceWarning, stacklevel=5)
+    warn_caller(text, ConvergenceWarning)
+
+
+def _about_critical(critical: float | None) -> str:
+    if critical is None:
+        return "s_init is given: one annealing from there, without moves, as in the paper"
+    if critical == 0:
+        return "clusters separate at every exponent below zero"
+    return f"critical exponent {critical:.4g}: clusters begin to separate there"
+
+
+def _about_run(restart: Restart) -> str:
+    return (
+        f"{restart.status}: {restart.n_iter} iterations, s {restart.s:.4g}, "
+        f"hard objective {restart.hard_objective:.8g}"
+    )
+
+
+def _run(task: Task, start: Start, placed: Parameters, listener: Listener) -> SolverResult:
+    """Anneal from one start; unless the exponent was given, finish as k-means."""
+    result = task.minimise(placed, start.schedule, listener.iteration)
+    if isinstance(task.settings.s_init, str):
+        return harden(task, result, listener.iteration)
+    return result
 
 
 def _reference_distance(fuzzy: Task) -> Float64Array:
@@ -172,7 +212,7 @@ def _restart(task: Task, start: Start, result: SolverResult) -> Restart:
     )
 
 
-def _finish(names: tuple[str, ...], task: Task, result: SolverResult) -> FitResult:
+def _finish(views: Views, task: Task, result: SolverResult) -> FitResult:
     """Label the samples, with the clusters that have any first, and measure the final state."""
     prepared, problem, found = task.prepared, task.problem, result.parameters
     engine = prepared.engine
@@ -180,13 +220,15 @@ def _finish(names: tuple[str, ...], task: Task, result: SolverResult) -> FitResu
     used = np.bincount(labels, minlength=len(found.centers)) > 0
     order = np.argsort(~used, kind="stable")
     parameters = Parameters(found.centers[order], found.view_weights)
-    final = task.run_pass(parameters, result.s)
+    model = Model(views.names, prepared.maps, parameters, problem, result.s, engine.dtype)
+    final = precise_statistics(model, views, task.settings.engine)
     return FitResult(
-        model=Model(names, prepared.maps, parameters, problem, result.s, engine.dtype),
+        model=model,
         labels=np.argsort(order).astype(labels.dtype)[labels],
         objective=objective_value(float(final.loss), parameters, problem),
         inertia=float(final.hard_cost),
         bandwidths=prepared.bandwidths,
-        n_distinct=min(count_distinct(parameters, problem), int(np.sum(used))),
+        n_used=int(np.sum(used)),
+        n_apart=count_apart(parameters, problem, float(final.hard_cost) / float(np.sum(final.sizes))),
         history=result.history,
     )

@@ -47,14 +47,18 @@ class Restart:
 
 @dataclass(frozen=True)
 class FitResult:
-    """A fitted model and the story of its fit."""
+    """A fitted model and the story of its fit.
+
+    ``n_used`` clusters have samples; ``n_apart`` centroids are apart from all others.
+    """
 
     model: Model
     labels: Array
     objective: float
     inertia: float
     bandwidths: tuple[float | None, ...]
-    n_distinct: int
+    n_used: int
+    n_apart: int
     history: tuple[Iteration, ...]
     restarts: tuple[Restart, ...] = ()
     best: int = 0

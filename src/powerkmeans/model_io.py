@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import math
 import os
-import tempfile
+import threading
 import zipfile
+import zlib
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -25,18 +27,22 @@ _BASES: dict[str, Any] = {"fourier": FourierMap, "identity": IdentityMap, "nystr
 
 def write(path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str, Any]) -> None:
     """Write a file whole or not at all: a failed write leaves an older file as it was."""
-    target = Path(path)
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise IsADirectoryError(f"{os.fspath(path)!r} is a folder; give the name of a file to save the model in.")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"There is no folder {os.fspath(target.parent)!r} to save the model in.")
     text = json.dumps({"format": FORMAT, "version": VERSION, **header}, allow_nan=False)
     arrays = {_HEADER: np.frombuffer(text.encode(), dtype=np.uint8), **arrays}
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    part = target.with_name(f".{target.name}.{os.getpid()}-{threading.get_ident()}.part")
     try:
-        with os.fdopen(handle, "wb") as stream:
+        with open(part, "wb") as stream:
             np.savez_compressed(stream, allow_pickle=False, **arrays)
             stream.flush()
             os.fsync(stream.fileno())
-        os.replace(name, target)
+        os.replace(part, target)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
         raise
 
 
@@ -45,19 +51,25 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:
     if not Path(path).is_file():
         raise FileNotFoundError(f"There is no model file at {os.fspath(path)!r}.")
     try:
-        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as file:
-            content = {name: file[name] for name in file.files}
-        header = json.loads(content.pop(_HEADER).tobytes())
-    except (OSError, ValueError, KeyError, EOFError, AttributeError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{os.fspath(path)!r} is not a powerkmeans model, or is damaged ({error}).") from error
-    if header.get("format") != FORMAT:
+        header, content = _read_archive(path)
+    except (ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise ValueError(f"{os.fspath(path)!r} is not a powerkmeans model, or is damaged.") from error
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ValueError(f"{os.fspath(path)!r} is not a powerkmeans model.")
-    if header["version"] > VERSION:
+    if not header.get("version", 0) <= VERSION:
         raise ValueError(
             f"{os.fspath(path)!r} has format version {header['version']}, this powerkmeans reads up to "
             f"{VERSION}; upgrade powerkmeans to read it."
         )
     return header, content
+
+
+def _read_archive(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
+    if not zipfile.is_zipfile(path):
+        raise ValueError("not an archive of arrays")
+    with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as file:
+        content = {name: file[name] for name in file.files}
+    return json.loads(content.pop(_HEADER).tobytes()), content
 
 
 def save_estimator(estimator: Any, path: str | os.PathLike[str]) -> None:
@@ -66,9 +78,10 @@ def save_estimator(estimator: Any, path: str | os.PathLike[str]) -> None:
     parameters = estimator.get_params(deep=False)
     if not isinstance(parameters["init"], str):
         arrays["init"] = np.asarray(parameters.pop("init"), dtype=np.float64)
-    for machine_bound in ("engine", "random_state"):
-        if not isinstance(parameters[machine_bound], (str, int, type(None))):
-            del parameters[machine_bound]
+    if not isinstance(parameters["engine"], str):
+        del parameters["engine"]  # belongs to the machine, not to the model
+    if not isinstance(parameters["random_state"], (Integral, type(None))):
+        del parameters["random_state"]  # a generator's state is not a parameter of the model
     names = getattr(estimator, "feature_names_in_", None)
     header |= {
         "estimator": type(estimator).__name__,
@@ -82,12 +95,19 @@ def save_estimator(estimator: Any, path: str | os.PathLike[str]) -> None:
 def load_estimator(path: str | os.PathLike[str], classes: dict[str, Any]) -> Any:
     """Read an estimator that is an instance of one of ``classes``."""
     header, arrays = read(path)
-    if header["estimator"] not in classes:
-        raise ValueError(f"{os.fspath(path)!r} holds a {header['estimator']}, not a {' or '.join(classes)}.")
+    if header.get("estimator") not in classes:
+        raise ValueError(f"{os.fspath(path)!r} holds a {header.get('estimator')}, not a {' or '.join(classes)}.")
+    try:
+        return _restore(header, arrays, classes[header["estimator"]])
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{os.fspath(path)!r} is a damaged powerkmeans model: {error} is missing.") from error
+
+
+def _restore(header: dict[str, Any], arrays: dict[str, Any], cls: Any) -> Any:
     parameters = {name: _number(value) for name, value in header["parameters"].items()}
     if "init" in arrays:
         parameters["init"] = arrays["init"]
-    estimator = classes[header["estimator"]](**parameters)
+    estimator = cls(**parameters)
     estimator._keep(_unpack_result(header, arrays))
     estimator.n_features_in_ = header["n_features_in"]
     if header["feature_names_in"] is not None:
@@ -110,7 +130,8 @@ def _pack_result(result: FitResult) -> tuple[dict[str, Any], dict[str, Any]]:
         "inertia": result.inertia,
         "bandwidths": list(result.bandwidths),
         "critical": result.critical,
-        "n_distinct": result.n_distinct,
+        "n_used": result.n_used,
+        "n_apart": result.n_apart,
         "best": result.best,
         "restarts": [{k: _plain(v) for k, v in vars(r).items()} for r in result.restarts],
     }
@@ -151,7 +172,8 @@ def _unpack_result(header: dict[str, Any], arrays: dict[str, Any]) -> FitResult:
         inertia=header["inertia"],
         bandwidths=tuple(header["bandwidths"]),
         critical=header["critical"],
-        n_distinct=header["n_distinct"],
+        n_used=header["n_used"],
+        n_apart=header["n_apart"],
         restarts=tuple(_unpack_restart(entry) for entry in header["restarts"]),
         best=header["best"],
         history=_unpack_history(arrays),
@@ -173,13 +195,13 @@ def _unpack_history(arrays: dict[str, Any]) -> tuple[Iteration, ...]:
 def _map_header(feature_map: CentredMap) -> dict[str, Any]:
     kind = next(name for name, cls in _BASES.items() if type(feature_map.base) is cls)
     plain = {k: v for k, v in vars(feature_map.base).items() if not isinstance(v, np.ndarray)}
-    return {"kind": kind, "scale": feature_map.scale, "plain": plain}
+    return {"kind": kind, "scale": feature_map.scale, "dtype": feature_map.dtype, "plain": plain}
 
 
 def _unpack_map(entry: dict[str, Any], arrays: dict[str, Any], prefix: str) -> CentredMap:
     own = {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
     mean = own.pop("mean")
-    return CentredMap(_BASES[entry["kind"]](**own, **entry["plain"]), mean, entry["scale"])
+    return CentredMap(_BASES[entry["kind"]](**own, **entry["plain"]), mean, entry["dtype"], entry["scale"])
 
 
 def _plain(value: Any) -> Any:

@@ -1,18 +1,16 @@
-"""Who hears of a fit: nobody, a reader of stderr, or scikit-learn's callbacks."""
+"""Listeners: lines on stderr, and scikit-learn's callbacks."""
 
 from __future__ import annotations
 
 import sys
 from typing import Any
 
-from powerkmeans.fit import Listener
-from powerkmeans.fitting.starts import Start
-from powerkmeans.model import Restart
+from powerkmeans.fitting.listener import Listener
 from powerkmeans.types import Iteration
 
 
 class Printer:
-    """Lines on stderr: ``verbose=1`` a line a run, ``verbose=2`` a line an iteration."""
+    """Lines on stderr: ``verbose=1`` a few a run, ``verbose=2`` one an iteration."""
 
     def __init__(self, verbose: int) -> None:
         self._verbose = verbose
@@ -21,9 +19,9 @@ class Printer:
     def note(self, text: str) -> None:
         self._print(1, text)
 
-    def begin_run(self, start: Start, index: int, n_runs: int) -> None:
+    def begin(self, stage: str) -> None:
         self._iteration = 0
-        self._print(1, f"run {index + 1} of {n_runs}: start {start.init}, s from {start.s_init:.4g}")
+        self._print(1, stage)
 
     def iteration(self, line: Iteration) -> bool:
         self._iteration += 1
@@ -34,17 +32,11 @@ class Printer:
         )
         return False
 
-    def end_run(self, restart: Restart) -> None:
-        self._print(
-            1,
-            f"  {restart.status}: {restart.n_iter} iterations, s {restart.s:.4g}, "
-            f"hard objective {restart.hard_objective:.8g}",
-        )
+    def end(self, text: str) -> None:
+        self._print(1, f"  {text}")
 
-    def end(self, restart: Restart) -> None:
-        self._print(
-            1, f"kept start {restart.init}, {restart.n_moves} moves: hard objective {restart.hard_objective:.8g}"
-        )
+    def done(self, text: str) -> None:
+        self._print(1, text)
 
     def _print(self, level: int, text: str) -> None:
         if self._verbose >= level:
@@ -52,34 +44,33 @@ class Printer:
 
 
 class Callbacks:
-    """Tells scikit-learn's callbacks of runs and iterations, and passes everything on to a printer."""
+    """Tells scikit-learn's callbacks of stages and iterations, and passes everything on to a printer."""
 
     def __init__(self, estimator: Any, context: Any, X: Any, printer: Printer) -> None:
         self._estimator, self._context, self._X, self._printer = estimator, context, X, printer
-        self._run: Any = None
+        self._stage: Any = None
 
     def note(self, text: str) -> None:
         self._printer.note(text)
 
-    def begin_run(self, start: Start, index: int, n_runs: int) -> None:
-        self._printer.begin_run(start, index, n_runs)
-        name = f"run {index + 1} of {n_runs} ({start.init})"
-        self._run = self._context.subcontext(task_name=name, max_subtasks=self._estimator.max_iter)
-        self._run.call_on_fit_task_begin(estimator=self._estimator, X=self._X)
+    def begin(self, stage: str) -> None:
+        self._printer.begin(stage)
+        self._stage = self._context.subcontext(task_name=stage, max_subtasks=None)
+        self._stage.call_on_fit_task_begin(estimator=self._estimator, X=self._X)
 
     def iteration(self, line: Iteration) -> bool:
         self._printer.iteration(line)
-        task = self._run.subcontext(task_name="iteration")
+        task = self._stage.subcontext(task_name="iteration")
         task.call_on_fit_task_begin(estimator=self._estimator, X=self._X)
         metadata = {"s": line.s, "objective": line.objective, "shift": line.shift}
         return bool(task.call_on_fit_task_end(estimator=self._estimator, X=self._X, metadata=metadata))
 
-    def end_run(self, restart: Restart) -> None:
-        self._printer.end_run(restart)
-        self._run.call_on_fit_task_end(estimator=self._estimator, X=self._X)
+    def end(self, text: str) -> None:
+        self._printer.end(text)
+        self._stage.call_on_fit_task_end(estimator=self._estimator, X=self._X)
 
-    def end(self, restart: Restart) -> None:
-        self._printer.end(restart)
+    def done(self, text: str) -> None:
+        self._printer.done(text)
         self._context.call_on_fit_task_end(estimator=self._estimator, X=self._X)
 
 

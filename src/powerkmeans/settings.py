@@ -82,11 +82,12 @@ def _word(*words: str) -> Check:
 
 def _word_or(words: tuple[str, ...], otherwise: Check, expected: str) -> Check:
     def check(name: str, value: Any) -> Any:
-        if isinstance(value, str):
-            if value in words:
-                return value
-            raise _fail(name, f"{_listed(words)} or {expected}", value)
-        return otherwise(name, value)
+        if isinstance(value, str) and value in words:
+            return value
+        try:
+            return otherwise(name, value)
+        except ValueError:
+            raise _fail(name, f"{_listed(words)} or {expected}", value) from None
 
     return check
 
@@ -110,9 +111,7 @@ def _s_init(name: str, value: Any) -> str | float:
             f"s_init={value!r} must be negative: the power mean approaches the minimum as s falls to -inf. "
             f"Papers list |s|; pass s_init={-value!r}."
         )
-    expected = "'auto' or a negative number (-inf is k-means)"
-    check = _word_or(("auto",), _real(lambda s: s < 0, expected), "a negative number")
-    result: str | float = check(name, value)
+    result: str | float = _NEGATIVE_OR_AUTO(name, value)
     return result
 
 
@@ -125,16 +124,19 @@ def _init(name: str, value: Any) -> Any:
 
 
 _POSITIVE = _real(lambda x: 0 < x < math.inf, "a finite number > 0")
+_NEGATIVE_OR_AUTO = _word_or(
+    ("auto",), _real(lambda s: s < 0, "a negative number"), "a negative number (-inf is k-means)"
+)
 
 _CHECKS: dict[str, Check] = {
     "n_clusters": _integer(1),
     "feature_map": _feature_map,
     "kernel": _word(*KERNELS),
-    "bandwidth": _word_or(("median", "scale"), _POSITIVE, "a number > 0"),
+    "bandwidth": _word_or(("median", "scale"), _POSITIVE, "a finite number > 0"),
     "n_components": _word_or(("auto",), _integer(1), "an int >= 1"),
     "membership": _word("fuzzy", "possibilistic"),
     "fuzziness": _real(lambda m: 1 < m < math.inf, "a finite number > 1"),
-    "reference_distance": _word_or(("global", "median", "within"), _POSITIVE, "a number > 0"),
+    "reference_distance": _word_or(("global", "median", "within"), _POSITIVE, "a finite number > 0"),
     "s_init": _s_init,
     "anneal_factor": _real(lambda x: 1 <= x < math.inf, "a finite number >= 1"),
     "anneal_every": _integer(1),

@@ -10,7 +10,10 @@ import zlib
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils import check_random_state
+
+from powerkmeans.types import Float64Array
 
 
 def stream(seed: int, *purpose: str) -> np.random.Generator:
@@ -28,3 +31,23 @@ def draw_seed(random_state: Any) -> int:
     if random_state is None or isinstance(random_state, np.random.Generator):
         return int(np.random.default_rng(random_state).integers(2**31 - 1))
     return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def thin(times: Float64Array, weight: Float64Array, size: int) -> tuple[NDArray[np.intp], Float64Array]:
+    """Draw ``size`` of the items by weight without replacement.
+
+    ``times`` are standard exponential draws, one an item. Items with the smallest ``time / weight`` are kept,
+    each standing for ``weight / P(kept)``, so that weighted sums over the draw estimate those over all.
+
+    Returns
+    -------
+    kept : indices, in the order of the items
+    weight : what each kept item stands for
+
+    """
+    if len(weight) <= size:
+        return np.arange(len(weight)), weight
+    keys = times / weight
+    threshold = np.partition(keys, size)[size]
+    kept = np.flatnonzero(keys < threshold)
+    return kept, weight[kept] / -np.expm1(-weight[kept] * threshold)

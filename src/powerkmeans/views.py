@@ -30,6 +30,9 @@ def check_single_view(estimator: Any, X: Any, sample_weight: Any = None, *, fitt
     """
     dtype = FLOATS if fitting else [estimator.cluster_centers_.dtype]
     X = validate_data(estimator, X, reset=fitting, accept_sparse="csr", dtype=dtype, order="C")
+    if hasattr(X, "has_canonical_format") and not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
     if fitting:
         check_enough_rows(X.shape[0], estimator.n_clusters)
     return Views(("X",), (X,), check_weight(sample_weight, X.shape[0], X.dtype))
@@ -57,15 +60,20 @@ def check_weight(sample_weight: Any, n_samples: int, dtype: Any) -> Array:
         raise ValueError(f"Negative values in data passed to sample_weight: row {row} has {given[row]:g}.")
     if not np.any(given > 0):
         raise ValueError("Sample weights must contain at least one non-zero number.")
-    with np.errstate(over="ignore", under="ignore"):
-        weight = given.astype(dtype)
-    if not np.all(np.isfinite(weight)) or np.any((given > 0) & (weight == 0)):
-        raise ValueError(f"sample_weight leaves the range of {np.dtype(dtype)}; divide it by its largest value.")
-    return weight
+    # squares of weights, and their sums over rows, must stay inside the type
+    largest, limit = float(np.max(given)), float(np.finfo(dtype).max) ** 0.5
+    if not n_samples / limit < largest < limit / n_samples:
+        raise ValueError(
+            f"sample_weight reaches {largest:g}, outside the range of {np.dtype(dtype)} sums; divide it by its "
+            "largest value."
+        )
+    return given.astype(dtype)
 
 
 def check_init(init: Any, n_clusters: int, n_features: int, n_outputs: int, dtype: Any) -> Array:
     """Check given centroids: rows of data space, or of feature space if the width says so."""
+    if np.ndim(init) != 2:
+        raise ValueError(f"The initial centers must be a 2D array, got {np.ndim(init)} dimension(s).")
     centers = check_array(init, dtype=np.float64, input_name="init")
     if len(centers) != n_clusters:
         raise ValueError(

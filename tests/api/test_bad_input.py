@@ -48,21 +48,27 @@ PARAMETERS = [
     ({"kernel": "linear"}, "The 'kernel' parameter must be one of 'rbf', 'laplacian'"),
     ({"kernel": "laplacian", "feature_map": "orf"}, "has no orthogonal features; use feature_map='rff'"),
     ({"kernel": "laplacian", "bandwidth": "scale"}, "bandwidth='scale' is a Euclidean length"),
-    ({"bandwidth": 0}, "The 'bandwidth' parameter must be a finite number > 0. Got 0"),
-    ({"bandwidth": -2.0}, "The 'bandwidth' parameter must be a finite number > 0. Got -2.0"),
-    ({"bandwidth": float("nan")}, "The 'bandwidth' parameter must be a finite number > 0. Got nan"),
-    ({"bandwidth": "mean"}, "The 'bandwidth' parameter must be 'median', 'scale' or a number > 0. Got 'mean'"),
-    ({"bandwidth": None}, "The 'bandwidth' parameter must be a finite number > 0. Got None"),
+    ({"bandwidth": 0}, "The 'bandwidth' parameter must be 'median', 'scale' or a finite number > 0. Got 0"),
+    ({"bandwidth": -2.0}, "The 'bandwidth' parameter must be 'median', 'scale' or a finite number > 0. Got -2.0"),
+    (
+        {"bandwidth": float("nan")},
+        "The 'bandwidth' parameter must be 'median', 'scale' or a finite number > 0. Got nan",
+    ),
+    (
+        {"bandwidth": "mean"},
+        "The 'bandwidth' parameter must be 'median', 'scale' or a finite number > 0. Got 'mean'",
+    ),
+    ({"bandwidth": None}, "The 'bandwidth' parameter must be 'median', 'scale' or a finite number > 0. Got None"),
     ({"bandwidth": 1e300}, "The kernel is flat on view 'X'"),
-    ({"n_components": 0}, "The 'n_components' parameter must be an int in the range [1, inf). Got 0"),
+    ({"n_components": 0}, "The 'n_components' parameter must be 'auto' or an int >= 1. Got 0"),
     ({"membership": "hard"}, "The 'membership' parameter must be one of 'fuzzy', 'possibilistic'"),
     ({"fuzziness": 1.0}, "The 'fuzziness' parameter must be a finite number > 1. Got 1.0"),
-    ({"reference_distance": 0}, "The 'reference_distance' parameter must be a finite number > 0"),
+    ({"reference_distance": 0}, "parameter must be 'global', 'median', 'within' or a finite number > 0. Got 0"),
     ({"s_init": 5}, "s_init=5 must be negative"),
     ({"s_init": 5}, "pass s_init=-5."),
     ({"s_init": 0}, "The 's_init' parameter must be 'auto' or a negative number (-inf is k-means). Got 0"),
     ({"s_init": float("nan")}, "The 's_init' parameter must be 'auto' or a negative number"),
-    ({"s_init": "low"}, "The 's_init' parameter must be 'auto' or a negative number. Got 'low'"),
+    ({"s_init": "low"}, "The 's_init' parameter must be 'auto' or a negative number (-inf is k-means). Got 'low'"),
     ({"anneal_factor": 0.9}, "The 'anneal_factor' parameter must be a finite number >= 1. Got 0.9"),
     ({"anneal_every": 0}, "The 'anneal_every' parameter must be an int in the range [1, inf)"),
     ({"init": "best"}, "The 'init' parameter must be one of 'auto', 'cloud'"),
@@ -70,7 +76,9 @@ PARAMETERS = [
     ({"init": np.zeros((2, 3))}, "The shape of the initial centers (2, 3) does not match n_clusters=3."),
     ({"init": np.zeros((3, 5))}, "expected 3 columns (points of the data) or 48 (points of the feature space)"),
     ({"init": np.full((3, 3), np.nan)}, "init contains NaN"),
-    ({"n_init": 0}, "The 'n_init' parameter must be an int in the range [1, inf). Got 0"),
+    ({"init": 5}, "The initial centers must be a 2D array, got 0 dimension(s)."),
+    ({"n_components": None}, "The 'n_components' parameter must be 'auto' or an int >= 1. Got None"),
+    ({"n_init": 0}, "The 'n_init' parameter must be 'auto' or an int >= 1. Got 0"),
     ({"max_iter": 0}, "The 'max_iter' parameter must be an int in the range [1, inf). Got 0"),
     ({"tol": -1e-3}, "The 'tol' parameter must be a finite number >= 0. Got -0.001"),
     ({"engine": "gpu"}, "engine='gpu' is not available"),
@@ -101,9 +109,12 @@ def test_sample_weights(weight, message):
         KernelPowerKMeans(3).fit(X, sample_weight=weight)
 
 
-def test_weights_beyond_float32():
-    with pytest.raises(ValueError, match="sample_weight leaves the range of float32"):
-        KernelPowerKMeans(3).fit(X.astype(np.float32), sample_weight=np.full(20, 1e60))
+def test_weights_beyond_the_precision():
+    for dtype, weight in [(np.float32, 1e37), (np.float32, 1e-37), (np.float64, 1e300), (np.float64, 1e-300)]:
+        with pytest.raises(
+            ValueError, match=f"outside the range of {np.dtype(dtype)} sums; divide it by its largest"
+        ):
+            KernelPowerKMeans(3).fit(X.astype(dtype), sample_weight=np.full(20, weight))
 
 
 METHODS = ["predict", "predict_proba", "transform", "typicality", "outlier_score", "score"]
@@ -188,6 +199,31 @@ def test_new_rows_beyond_the_precision_are_named(feature_map):
     far[7] = 3e38
     with pytest.raises(ValueError, match=r"Squared distances overflow float32 \(row 7\)"):
         model.predict(far)
+
+
+def test_one_row_of_positive_weight_is_told_from_equal_rows():
+    with pytest.raises(ValueError, match="All rows of positive weight are equal"):
+        KernelPowerKMeans(1).fit(X, sample_weight=[1.0] + [0.0] * 19)
+
+
+# scikit-learn's own test for infinities adds the values up
+@pytest.mark.filterwarnings("ignore:invalid value encountered in reduce")
+def test_values_near_the_end_of_the_range_are_explained():
+    with pytest.raises(ValueError, match="Distances between rows overflow float64; rescale the data"):
+        KernelPowerKMeans(2).fit(np.c_[np.abs(X), -np.abs(X)] / np.max(np.abs(X)) * 1.7e308)
+
+
+def test_given_centroids_run_once():
+    with pytest.warns(RuntimeWarning, match="performing only one run instead of n_init=5"):
+        KernelPowerKMeans(3, init=X[:3], n_init=5, random_state=0).fit(X)
+
+
+def test_warnings_point_at_the_caller():
+    data = np.repeat(X[:2], 10, axis=0)
+    for method in ("fit", "fit_predict", "fit_transform"):
+        with pytest.warns(ConvergenceWarning) as record:
+            getattr(KernelPowerKMeans(4, random_state=0), method)(data)
+        assert record[0].filename == __file__
 
 
 def test_critical_exponent_rejects_nonsense():

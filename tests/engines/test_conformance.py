@@ -172,8 +172,8 @@ def test_features_are_stored_within_the_budget_only():
 def test_unknown_engines_and_options_are_named():
     with pytest.raises(ValueError, match="engine='cuda' is not available; this version has 'auto', 'numpy'"):
         KernelPowerKMeans(2, engine="cuda").fit(np.eye(4))
-    with pytest.raises(ValueError, match="n_threads must be None or >= 1, got 0"):
+    with pytest.raises(ValueError, match="n_threads must be None or an int >= 1, got 0"):
         NumpyOptions(n_threads=0)
-    with pytest.raises(ValueError, match="memory_budget must be >= 0 bytes, got -1"):
+    with pytest.raises(ValueError, match=r"memory_budget must be an int >= 0 \(bytes\), got -1"):
         NumpyOptions(memory_budget=-1)
     assert open_engine("numpy", (np.eye(2),), np.ones(2)).n_samples == 2

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers import make_engine, make_problem, pass_over
-from powerkmeans.solver.annealing import Geometric
+from powerkmeans.solver.annealing import Geometric, Hard
 from powerkmeans.solver.mm import minimise
 from powerkmeans.types import Parameters
 
@@ -54,7 +54,6 @@ def test_objective_never_rises_at_fixed_s(drawn, s):
 def test_hard_objective_never_rises(drawn):
     views, weight, problem, start = drawn
     run_pass = pass_over(make_engine(views, weight), problem)
-    schedule = type("Hard", (), {"__call__": lambda self, t: -np.inf, "ended": lambda self, t: False, "window": 5})
-    result = minimise(run_pass, start, schedule=schedule(), problem=problem, tol=0.0, max_iter=15)
+    result = minimise(run_pass, start, schedule=Hard(), problem=problem, tol=0.0, max_iter=15)
     values = np.array([line.objective for line in result.history])
     assert np.all(np.diff(values) <= 1e-12 * max(np.max(np.abs(values)), 1e-12))

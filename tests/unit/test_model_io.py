@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import zipfile
 
 import numpy as np
@@ -77,6 +78,16 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
         model.save(path)
     assert path.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["model.npz"]
+
+
+def test_a_missing_folder_is_named(tmp_path):
+    model = KernelPowerKMeans(3, random_state=0).fit(X)
+    with pytest.raises(FileNotFoundError, match=r"There is no folder '.*nowhere' to save the model in"):
+        model.save(tmp_path / "nowhere" / "model.npz")
+    model.save(tmp_path / "model.npz")
+    mask = os.umask(0)
+    os.umask(mask)
+    assert (tmp_path / "model.npz").stat().st_mode & 0o777 == 0o666 & ~mask
 
 
 def test_unreadable_files_are_named(tmp_path):

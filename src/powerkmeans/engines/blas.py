@@ -11,6 +11,7 @@ from typing import Any
 from threadpoolctl import ThreadpoolController
 
 _lock = threading.Lock()
+_controller: ThreadpoolController | None = None
 _holders = 0
 _restore: Any = None
 _threads_before = 1
@@ -23,12 +24,13 @@ def single_threaded_blas() -> Iterator[int]:
     Thread limits belong to the process: the first to enter sets them and the last to leave restores
     them, whichever fit that is.
     """
-    global _holders, _restore, _threads_before
+    global _controller, _holders, _restore, _threads_before
     with _lock:
         if _holders == 0:
-            controller = ThreadpoolController().select(user_api="blas")
-            _threads_before = max((lib["num_threads"] for lib in controller.info()), default=os.cpu_count() or 1)
-            _restore = controller.limit(limits=1)
+            if _controller is None:  # looking for libraries takes milliseconds; numpy and scipy are loaded by now
+                _controller = ThreadpoolController().select(user_api="blas")
+            _threads_before = max((lib["num_threads"] for lib in _controller.info()), default=os.cpu_count() or 1)
+            _restore = _controller.limit(limits=1)
             _restore.__enter__()
         _holders += 1
         allowed = _threads_before

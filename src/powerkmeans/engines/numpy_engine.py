@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from itertools import islice
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from powerkmeans.engines.blas import single_threaded_blas
 from powerkmeans.engines.rows import multipliers, row_hashes, uniforms
+from powerkmeans.streams import thin
 from powerkmeans.types import Array, Block, FeatureMap, P, RowSample, S
 
 # bytes of features a block: a few megabytes stay in cache between the two products of a pass, and are
@@ -39,10 +41,10 @@ class NumpyOptions:
     memory_budget: int = 2**31
 
     def __post_init__(self) -> None:
-        if self.n_threads is not None and self.n_threads < 1:
-            raise ValueError(f"n_threads must be None or >= 1, got {self.n_threads!r}.")
-        if self.memory_budget < 0:
-            raise ValueError(f"memory_budget must be >= 0 bytes, got {self.memory_budget!r}.")
+        if self.n_threads is not None and not _is_int(self.n_threads, 1):
+            raise ValueError(f"n_threads must be None or an int >= 1, got {self.n_threads!r}.")
+        if not _is_int(self.memory_budget, 0):
+            raise ValueError(f"memory_budget must be an int >= 0 (bytes), got {self.memory_budget!r}.")
 
 
 class NumpyEngine:
@@ -54,6 +56,7 @@ class NumpyEngine:
         weight: Array,
         options: NumpyOptions,
         maps: tuple[FeatureMap, ...] | None = None,
+        working: int = 0,
     ) -> None:
         self._views = views
         self._weight = weight
@@ -63,13 +66,16 @@ class NumpyEngine:
         self.n_samples = int(views[0].shape[0])
         self.dtype = np.dtype(views[0].dtype)
         width = sum(m.n_outputs for m in maps) if maps else sum(v.shape[1] for v in views)
-        rows = BLOCK_BYTES // max(1, width * self.dtype.itemsize)
+        rows = BLOCK_BYTES // (max(1, width, working) * self.dtype.itemsize)
         self.block_rows = int(np.clip(rows // 32 * 32, SMALLEST_BLOCK, LARGEST_BLOCK))
         self._fits = self.n_samples * width * self.dtype.itemsize <= options.memory_budget
 
-    def with_features(self, maps: tuple[FeatureMap, ...], keep: bool) -> NumpyEngine:
-        """The same rows seen through feature maps, stored if asked for and within the memory budget."""
-        mapped = NumpyEngine(self._views, self._weight, self._options, maps)
+    def with_features(self, maps: tuple[FeatureMap, ...], keep: bool, working: int = 0) -> NumpyEngine:
+        """The same rows seen through feature maps, stored if asked for and within the memory budget.
+
+        ``working`` is how many numbers a row the functions to come will hold besides the features.
+        """
+        mapped = NumpyEngine(self._views, self._weight, self._options, maps, working)
         if keep and mapped._fits:
             mapped._features = list(mapped._in_order(mapped._mapped, range(mapped._n_blocks)))
         return mapped
@@ -97,21 +103,15 @@ class NumpyEngine:
         """Draw up to ``size`` distinct rows by weight, from their content alone.
 
         Rows of weight 0 are never drawn and equal rows are one, with their weights added, so weights equal
-        repetition. Beyond ``size``, a row of weight ``v`` is kept if ``-log(hash) / v`` is among the
-        smallest: a draw without replacement that does not depend on the order of the rows. It then
-        stands for ``v / P(kept)``.
+        repetition. The draw goes by a hash of the content, so it does not depend on the order of the rows.
         """
         weight = np.asarray(self._weight, dtype=np.float64)
         used = np.flatnonzero(weight > 0)
         hashes, first, group = np.unique(self._hashes(seed)[used], return_index=True, return_inverse=True)
         rows, merged = used[first], np.bincount(group, weights=weight[used]).astype(np.float64)
-        if len(rows) > size:
-            keys = -np.log(uniforms(hashes)) / merged
-            threshold = np.partition(keys, size)[size]
-            kept = keys < threshold
-            rows = rows[kept]
-            merged = merged[kept] / -np.expm1(-merged[kept] * threshold)
-        return RowSample(tuple(view[rows] for view in self._views), merged)
+        kept, stands_for = thin(-np.log(uniforms(hashes)), merged, size)
+        chosen = rows[kept]
+        return RowSample(tuple(view[chosen] for view in self._views), stands_for)
 
     @property
     def _n_blocks(self) -> int:
@@ -174,6 +174,10 @@ class NumpyEngine:
                     result = running.pop(0).result()
                     running.extend(pool.submit(quiet, i) for i in islice(waiting, 1))
                     yield result
+
+
+def _is_int(value: object, smallest: int) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= smallest
 
 
 def _in_float64(sums: S) -> S:

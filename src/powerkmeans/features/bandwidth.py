@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.spatial.distance import pdist
-from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 
 from powerkmeans.features.kernels import Kernel, as_dense
 from powerkmeans.types import Array, Float64Array
 
 MEDIAN_ROWS = 2000
 _CITYBLOCK_WORK = 4e9
+_EXPANDED_DIGITS = 1e-6
 
 
 def median_rows(kernel: Kernel, n_features: int) -> int:
@@ -26,19 +27,32 @@ def median_distance(rows: Array, weight: Float64Array, kernel: Kernel) -> float:
     ``rows`` are distinct, ``weight`` their total weights; the pair ``(i, j)`` counts ``v_i v_j``. Pairs
     of equal rows do not count, so repeated rows never pull the bandwidth to zero.
     """
-    dense = as_dense(rows).astype(np.float64)
-    dense = dense - np.mean(dense, axis=0)
-    unit = np.max(np.abs(dense))
-    if len(dense) < 2 or unit == 0:
+    first, second = np.triu_indices(rows.shape[0], k=1)
+    if len(first) == 0:
         return 0.0
-    dense = dense / unit
-    first, second = np.triu_indices(len(dense), k=1)
-    if kernel.metric == "euclidean":
-        distances = euclidean_distances(dense)[first, second]
-    else:
-        distances = pdist(dense, metric="cityblock")
+    unit, scaled = _scaled(rows)
+    metric = euclidean_distances if kernel.metric == "euclidean" else manhattan_distances
     weight = weight / np.max(weight)
-    return float(unit * weighted_median(distances, weight[first] * weight[second]))
+    pair_weight = weight[first] * weight[second]
+    median = weighted_median(metric(scaled)[first, second], pair_weight)
+    if median < _EXPANDED_DIGITS:  # the expanded form has lost it; differences have not
+        median = weighted_median(pdist(as_dense(scaled), metric=kernel.metric), pair_weight)
+    if median == 0:
+        raise ValueError("The median distance between rows is zero to rounding; give a bandwidth.")
+    return float(unit * median)
+
+
+def _scaled(rows: Array) -> tuple[float, Array]:
+    """Rows in units of their largest entry, seen from their median so that an outlier costs no digits."""
+    if hasattr(rows, "toarray"):
+        unit = float(np.max(np.abs(rows.data)))
+        return unit, rows.astype(np.float64) / unit
+    with np.errstate(over="ignore"):
+        offset = rows.astype(np.float64) - np.median(rows, axis=0)
+    unit = float(np.max(np.abs(offset)))
+    if not np.isfinite(unit):
+        raise ValueError("Distances between rows overflow float64; rescale the data.")
+    return unit, offset / unit
 
 
 def weighted_median(values: Float64Array, weight: Float64Array) -> float:

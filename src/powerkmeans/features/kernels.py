@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Matern as _Matern
@@ -11,6 +11,8 @@ from sklearn.gaussian_process.kernels import RationalQuadratic as _RationalQuadr
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 
 from powerkmeans.types import Array, Float64Array
+
+Metric = Literal["euclidean", "cityblock"]
 
 
 class Isotropic:
@@ -20,7 +22,7 @@ class Isotropic:
     per frequency, so directions are uniform and orthogonal features exist.
     """
 
-    metric: ClassVar[str] = "euclidean"
+    metric: ClassVar[Metric] = "euclidean"
     analytic: ClassVar[bool] = True
 
     def length_factor(self, size: int, rng: np.random.Generator) -> Float64Array:
@@ -34,12 +36,8 @@ class Isotropic:
 
     def orthogonal_frequencies(self, n_features: int, size: int, rng: np.random.Generator) -> Float64Array:
         """As ``frequencies``, in blocks of ``n_features`` orthogonal directions with chi lengths."""
-        n_blocks = -(-size // n_features)
-        gaussian = rng.standard_normal((n_blocks, n_features, n_features))
-        rotations, triangular = np.linalg.qr(gaussian)
-        signs = np.sign(np.diagonal(triangular, axis1=1, axis2=2))
-        rotations = rotations * np.where(signs == 0, 1.0, signs)[:, None, :]
-        directions = np.concatenate(list(rotations), axis=1)[:, :size]
+        widths = [min(n_features, size - done) for done in range(0, size, n_features)]
+        directions = np.concatenate([_orthonormal(n_features, width, rng) for width in widths], axis=1)
         lengths = np.sqrt(rng.chisquare(n_features, size))
         return directions * lengths * self.length_factor(size, rng)
 
@@ -86,7 +84,7 @@ class RationalQuadratic(Isotropic):
 class Laplacian:
     """``exp(-||x-y||_1 / sigma)``; each coordinate of a frequency is an independent Cauchy draw."""
 
-    metric: ClassVar[str] = "cityblock"
+    metric: ClassVar[Metric] = "cityblock"
     analytic: ClassVar[bool] = False
 
     def frequencies(self, n_features: int, size: int, rng: np.random.Generator) -> Float64Array:
@@ -97,6 +95,13 @@ class Laplacian:
 
 
 Kernel = Gaussian | Matern | RationalQuadratic | Laplacian
+
+
+def _orthonormal(n_features: int, width: int, rng: np.random.Generator) -> Float64Array:
+    """Uniformly distributed orthonormal directions; without the signs of R they would not be uniform."""
+    rotation, triangular = np.linalg.qr(rng.standard_normal((n_features, width)))
+    return rotation * np.where(np.diagonal(triangular) < 0, -1.0, 1.0)
+
 
 KERNELS: dict[str, Kernel] = {
     "rbf": Gaussian(),

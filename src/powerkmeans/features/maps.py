@@ -16,7 +16,7 @@ from powerkmeans.features.kernels import KERNELS, as_dense
 from powerkmeans.types import Array, Float64Array
 
 # below this share of the largest, eigenvalues of the landmarks' kernel are rounding
-SMALLEST_EIGENVALUE = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-12}
+SMALLEST_EIGENVALUE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,15 @@ class FourierMap:
         return 2 * self.n_components
 
     def __call__(self, X: Array, xp: Any) -> Array:
-        if hasattr(X, "toarray"):
-            phase = X @ self.frequencies - self.origin @ self.frequencies
-        else:
-            phase = (X - self.origin) @ self.frequencies
+        phase = self._sparse_phase(X, xp) if hasattr(X, "toarray") else (X - self.origin) @ self.frequencies
         scale = 1 / math.sqrt(self.n_components)
         return xp.concat([xp.sin(phase), xp.cos(phase)], axis=1) * scale
+
+    def _sparse_phase(self, X: Array, xp: Any) -> Array:
+        """The phase of rows that stay sparse: they are not centred first, so it takes more digits."""
+        frequencies = xp.astype(self.frequencies, xp.float64)
+        phase = X.astype(xp.float64) @ frequencies - xp.astype(self.origin, xp.float64) @ frequencies
+        return xp.astype(phase, self.frequencies.dtype)
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,10 @@ class IdentityMap:
 
 @dataclass(frozen=True)
 class NystroemMap:
-    """``phi(x) = K(x, landmarks) K(landmarks, landmarks)^{-1/2}``."""
+    """``phi(x) = K(x, landmarks) K(landmarks, landmarks)^{-1/2}``, in float64.
+
+    Kernel values near 1 carry what they say in their last digits, so single precision comes after centring.
+    """
 
     origin: Array
     landmarks: Array
@@ -76,9 +82,8 @@ class NystroemMap:
         return int(self.normalization.shape[1])
 
     def __call__(self, X: Array, xp: Any) -> Array:
-        rows = as_dense(X) - self.origin
-        values = KERNELS[self.kernel].gram(rows, self.landmarks, self.bandwidth)
-        return values.astype(rows.dtype, copy=False) @ self.normalization
+        rows = as_dense(X).astype(xp.float64) - self.origin
+        return KERNELS[self.kernel].gram(rows, self.landmarks, self.bandwidth) @ self.normalization
 
 
 BaseMap = FourierMap | IdentityMap | NystroemMap
@@ -93,6 +98,7 @@ class CentredMap:
 
     base: BaseMap
     mean: Array
+    dtype: str
     scale: float = 1.0
 
     @property
@@ -100,7 +106,7 @@ class CentredMap:
         return self.base.n_outputs
 
     def __call__(self, X: Array, xp: Any) -> Array:
-        features = self.base(X, xp) - self.mean
+        features = (self.base(X, xp) - self.mean).astype(self.dtype, copy=False)
         return features if self.scale == 1.0 else features * self.scale
 
     def centred(self, centers: Array) -> Array:
@@ -124,15 +130,19 @@ def make_fourier(origin: Float64Array, frequencies: Float64Array, bandwidth: flo
     return FourierMap(origin.astype(dtype), scaled)
 
 
-def make_nystroem(origin: Float64Array, rows: Array, kernel: str, bandwidth: float, dtype: Any) -> NystroemMap:
+def make_nystroem(origin: Float64Array, rows: Array, kernel: str, bandwidth: float) -> NystroemMap:
     """Return the Nystroem map with the given landmark rows.
 
     The same map as scikit-learn's ``Nystroem`` up to a rotation; that class has no Matern kernels and takes
     no weights. Directions whose eigenvalue is rounding are dropped instead of divided by.
     """
-    landmarks = (as_dense(rows).astype(np.float64) - origin).astype(dtype)
-    gram = np.asarray(KERNELS[kernel].gram(landmarks, landmarks, bandwidth), dtype=np.float64)
-    values, vectors = np.linalg.eigh(gram)
-    kept = values > SMALLEST_EIGENVALUE[np.dtype(dtype)] * values[-1]
-    normalization = vectors[:, kept] / np.sqrt(values[kept])
-    return NystroemMap(origin.astype(dtype), landmarks, normalization.astype(dtype), kernel, float(bandwidth))
+    landmarks = as_dense(rows).astype(np.float64) - origin
+    values, vectors = np.linalg.eigh(KERNELS[kernel].gram(landmarks, landmarks, bandwidth))
+    kept = values > SMALLEST_EIGENVALUE * values[-1]
+    return NystroemMap(origin, landmarks, vectors[:, kept] / np.sqrt(values[kept]), kernel, float(bandwidth))
+
+
+def make_centred(base: BaseMap, mean: Float64Array, dtype: Any) -> CentredMap:
+    """Wrap a map so that its features have zero mean over the training rows and come in ``dtype``."""
+    inner = np.float64 if isinstance(base, NystroemMap) else dtype
+    return CentredMap(base, mean.astype(inner), np.dtype(dtype).name)

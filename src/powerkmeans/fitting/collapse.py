@@ -15,7 +15,7 @@ from powerkmeans.types import Engine, Float64Array
 
 # Up to this many features the second moments are formed whole; beyond, on a leading subspace.
 WHOLE_MOMENTS = 512
-_OVERSAMPLING, _POWER_STEPS = 16, 8
+_OVERSAMPLING, _KRYLOV_STEPS, _KRYLOV_WIDTH = 8, 16, 512
 _FIXED_POINT_STEPS, _FIXED_POINT_TOL = 100, 1e-9
 _TINY = float(np.finfo(np.float64).tiny)
 
@@ -40,13 +40,13 @@ class Collapse:
         return critical_value(self.sharp, self.flat, self.fuzziness)
 
     def leading(self, rank: int) -> tuple[Float64Array, Float64Array]:
-        """Leading eigenpairs of the covariance, signs fixed."""
+        """Leading eigenpairs of the covariance, each on the side of a fixed generic vector."""
         values, vectors = np.linalg.eigh(self.covariance)
         values, vectors = values[::-1][:rank], vectors[:, ::-1][:, :rank]
         if self.basis is not None:
             vectors = self.basis @ vectors
-        largest = np.argmax(np.abs(vectors), axis=0)
-        return values, vectors * np.sign(vectors[largest, np.arange(vectors.shape[1])])
+        generic = np.random.default_rng(0).standard_normal(len(vectors))
+        return values, vectors * np.where(generic @ vectors < 0, -1.0, 1.0)
 
 
 def find_collapse(task: Task) -> Collapse:
@@ -62,7 +62,7 @@ def find_collapse(task: Task) -> Collapse:
     if not isinstance(problem.membership, Fuzzy):
         inputs = _collapsed(engine, inputs, float(weights @ problem.scatter))
     if width > WHOLE_MOMENTS:
-        rank = min(task.settings.n_clusters + _OVERSAMPLING, width)
+        rank = min(task.settings.n_clusters + _OVERSAMPLING, width // 2)
         inputs = _on_leading_basis(engine, inputs, rank, task.stream("collapse"))
     sums = engine.fold(moment_sums, inputs)
     return Collapse(
@@ -88,13 +88,17 @@ def _collapsed(engine: Engine, inputs: CollapseInput, scatter: float) -> Collaps
 
 
 def _on_leading_basis(engine: Engine, inputs: CollapseInput, rank: int, rng: np.random.Generator) -> CollapseInput:
-    """Find by subspace iteration the directions that matter to the covariance and to the growth rate."""
-    basis = np.linalg.qr(rng.standard_normal((len(inputs.point), rank)))[0]
-    for _ in range(_POWER_STEPS):
-        sums = engine.fold(moment_sums, replace(inputs, basis=basis))
+    """Span the directions that matter to the covariance and to the growth rate: a block Krylov space."""
+    block = np.linalg.qr(rng.standard_normal((len(inputs.point), rank)))[0]
+    basis = block
+    for _ in range(min(_KRYLOV_STEPS, max(1, min(_KRYLOV_WIDTH, len(basis)) // rank - 1))):
+        sums = engine.fold(moment_sums, replace(inputs, basis=block))
         pulls = sums.sharp + sums.flat
         mixed = sums.covariance / _length(sums.covariance) + pulls / _length(pulls)
-        basis = np.linalg.qr(mixed)[0]
+        for _ in range(2):  # twice is enough for orthogonality to rounding
+            mixed = mixed - basis @ (basis.T @ mixed)
+        block = np.linalg.qr(mixed)[0]
+        basis = np.concatenate([basis, block], axis=1)
     return replace(inputs, basis=basis)
 
 

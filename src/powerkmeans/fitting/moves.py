@@ -1,4 +1,4 @@
-"""After the annealing: move centroids that serve little to where they save most, while that pays."""
+"""After the annealing: finish as k-means, and move centroids that serve little to where they save most."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from dataclasses import replace
 import numpy as np
 from sklearn.metrics import pairwise_distances_argmin_min
 
+from powerkmeans.fitting.listener import Listener
 from powerkmeans.fitting.task import Task
 from powerkmeans.model import Restart
 from powerkmeans.objective.updates import column_scale
-from powerkmeans.solver.annealing import Geometric
+from powerkmeans.solver.annealing import Geometric, Hard
 from powerkmeans.solver.relocate import propose_move
 from powerkmeans.types import Array, Float64Array, OnIteration, Parameters, SolverResult, Status
 
@@ -18,8 +19,20 @@ from powerkmeans.types import Array, Float64Array, OnIteration, Parameters, Solv
 MARGIN = 0.01
 
 
+def harden(task: Task, result: SolverResult, on_iteration: OnIteration) -> SolverResult:
+    """Follow a converged annealing with k-means steps, to the optimum that it approaches.
+
+    The exponent of the result stays that of the annealing: soft memberships are taken at it.
+    """
+    left = task.settings.max_iter - len(result.history)
+    if result.status is not Status.CONVERGED or left < 1:
+        return result
+    hard = task.minimise(result.parameters, Hard(), on_iteration, left)
+    return hard._replace(s=result.s, history=result.history + hard.history)
+
+
 def improve(
-    task: Task, result: SolverResult, restart: Restart, on_iteration: OnIteration
+    task: Task, result: SolverResult, restart: Restart, listener: Listener
 ) -> tuple[SolverResult, Restart]:
     """Make moves for as long as each lowers the hard objective by ``MARGIN``."""
     settings = task.settings
@@ -28,16 +41,22 @@ def improve(
         start = _proposal(task, result.parameters, features, weight)
         if start is None:
             break
+        listener.begin(f"move {restart.n_moves + 1}: a centroid goes where it saves more")
         schedule = Geometric(result.s, settings.anneal_factor, settings.anneal_every)
-        moved = task.minimise(start, schedule, on_iteration, settings.max_iter - len(result.history))
+        left = settings.max_iter - len(result.history)
+        moved = task.minimise(start, schedule, listener.iteration, left)
+        moved = moved._replace(history=result.history + moved.history)
+        moved = harden(task, moved, listener.iteration)
         value = task.hard_objective(moved.parameters)
-        if value > restart.hard_objective - MARGIN * abs(restart.hard_objective):
+        pays = value <= restart.hard_objective - MARGIN * abs(restart.hard_objective)
+        listener.end(f"hard objective {value:.8g}, {'kept' if pays else 'taken back'}")
+        if not pays:
             break
-        result = moved._replace(history=result.history + moved.history)
+        result = moved
         restart = replace(
             restart,
             s=moved.s,
-            n_iter=len(result.history),
+            n_iter=len(moved.history),
             status=moved.status,
             hard_objective=value,
             n_moves=restart.n_moves + 1,

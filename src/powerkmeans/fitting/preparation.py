@@ -14,17 +14,20 @@ from powerkmeans.features.maps import (
     BaseMap,
     CentredMap,
     IdentityMap,
+    make_centred,
     make_fourier,
     make_nystroem,
 )
 from powerkmeans.objective.collapse import mean_sums, scatter_sums
 from powerkmeans.settings import Settings
-from powerkmeans.solver.initialize import draw_rows
-from powerkmeans.streams import stream, stream_seed
+from powerkmeans.streams import stream, stream_seed, thin
 from powerkmeans.types import Engine, Float64Array, RowSample
 from powerkmeans.views import Views
 
 START_ROWS = 50_000
+ORIGIN_ROWS = 500
+# numbers that a pass holds for each row and cluster: distances, powers, pulls
+WORKING_PER_CLUSTER = 4
 SAMPLE_BYTES = 2**28
 # a mean squared distance below this share of the squared norms is rounding, not structure
 FLAT = 1e-12
@@ -48,17 +51,17 @@ class Prepared(NamedTuple):
 def prepare_features(views: Views, settings: Settings, seed: int) -> Prepared:
     """Choose bandwidths, draw the maps, centre the features, and keep them if they fit the budget."""
     rows = open_engine(settings.engine, views.arrays, views.weight)
-    origins = _means(rows, [array.shape[1] for array in views.arrays])
     sample = rows.sample(_sample_size(views), stream_seed(seed, "sample"))
     if len(sample.weight) == 1:
+        which = "rows" if np.all(views.weight > 0) else "rows of positive weight"
         raise ValueError(
-            f"All rows are equal (n_samples={rows.n_samples}, 1 distinct): there is nothing to cluster."
+            f"All {which} are equal (n_samples={rows.n_samples}, 1 distinct): there is nothing to cluster."
         )
-    bandwidths = _bandwidths(rows, origins, sample, settings, seed)
-    maps, notes = _maps(views, origins, sample, bandwidths, settings, seed)
+    bandwidths = _bandwidths(rows, sample, settings, seed)
+    maps, notes = _maps(views, sample, bandwidths, settings, seed)
     means = _means(rows.with_features(maps, keep=False), [m.n_outputs for m in maps])
-    centred = tuple(CentredMap(m, mean.astype(rows.dtype)) for m, mean in zip(maps, means, strict=True))
-    features = rows.with_features(centred, keep=True)
+    centred = tuple(make_centred(m, mean, rows.dtype) for m, mean in zip(maps, means, strict=True))
+    features = rows.with_features(centred, keep=True, working=WORKING_PER_CLUSTER * settings.n_clusters)
     sums = features.fold(scatter_sums, None)
     scatter = sums.scatter / sums.weight
     for name, base, value in zip(views.names, maps, scatter, strict=True):
@@ -68,10 +71,8 @@ def prepare_features(views: Views, settings: Settings, seed: int) -> Prepared:
 
 def subsample(sample: RowSample, size: int, rng: np.random.Generator) -> RowSample:
     """Draw by weight from a sample; the result depends on the rows' content alone."""
-    if len(sample.weight) <= size:
-        return sample
-    chosen = draw_rows(sample.weight, size, rng)
-    return RowSample(tuple(view[chosen] for view in sample.views), np.ones(size))
+    kept, weight = thin(rng.standard_exponential(len(sample.weight)), sample.weight, size)
+    return RowSample(tuple(view[kept] for view in sample.views), weight)
 
 
 def _sample_size(views: Views) -> int:
@@ -85,38 +86,49 @@ def _means(engine: Engine, widths: list[int]) -> list[Float64Array]:
     return np.split(sums.total / sums.weight, np.cumsum(widths)[:-1])
 
 
-def _bandwidths(
-    rows: Engine, origins: list[Float64Array], sample: RowSample, settings: Settings, seed: int
-) -> tuple[float | None, ...]:
+def _origins(sample: RowSample, seed: int) -> list[Float64Array]:
+    """A point amid the rows of each view, for numerics alone: kernels do not notice where zero is.
+
+    The median of a few hundred rows, which no outlier moves; zero for sparse rows, which stay sparse.
+    """
+    drawn = subsample(sample, ORIGIN_ROWS, stream(seed, "origin"))
+    return [
+        np.zeros(view.shape[1]) if hasattr(view, "toarray") else np.median(view.astype(np.float64), axis=0)
+        for view in drawn.views
+    ]
+
+
+def _bandwidths(rows: Engine, sample: RowSample, settings: Settings, seed: int) -> tuple[float | None, ...]:
     """One bandwidth a view; None where the map has no kernel."""
-    kernel = KERNELS[settings.kernel]
+    kernel, widths = KERNELS[settings.kernel], [view.shape[1] for view in sample.views]
     if settings.feature_map == "identity":
-        return (None,) * len(origins)
+        return (None,) * len(widths)
     if not isinstance(settings.bandwidth, str):
-        return (float(settings.bandwidth),) * len(origins)
+        return (float(settings.bandwidth),) * len(widths)
     if settings.bandwidth == "scale":
         if kernel.metric != "euclidean":
             raise ValueError(
                 "bandwidth='scale' is a Euclidean length, but kernel='laplacian' uses the L1 distance; "
                 "use bandwidth='median' or a number."
             )
-        identity = tuple(CentredMap(IdentityMap(len(o)), o.astype(rows.dtype)) for o in origins)
+        means = zip(widths, _means(rows, widths), strict=True)
+        identity = tuple(make_centred(IdentityMap(width), mean, rows.dtype) for width, mean in means)
         sums = rows.with_features(identity, keep=False).fold(scatter_sums, None)
         return tuple(np.sqrt(2 * sums.scatter / sums.weight).tolist())
-    n_rows = median_rows(kernel, max(len(origin) for origin in origins))
+    n_rows = median_rows(kernel, max(widths))
     drawn = subsample(sample, n_rows, stream(seed, "bandwidth"))
     return tuple(median_distance(view, drawn.weight, kernel) for view in drawn.views)
 
 
 def _maps(
     views: Views,
-    origins: list[Float64Array],
     sample: RowSample,
     bandwidths: tuple[float | None, ...],
     settings: Settings,
     seed: int,
 ) -> tuple[tuple[BaseMap, ...], tuple[str, ...]]:
     n_components, notes = _n_components(settings)
+    origins = _origins(sample, seed)
     maps: list[BaseMap] = []
     for index, (name, origin, bandwidth) in enumerate(zip(views.names, origins, bandwidths, strict=True)):
         dtype = views.arrays[index].dtype
@@ -124,7 +136,7 @@ def _maps(
             maps.append(IdentityMap(len(origin)))
         elif settings.feature_map == "nystroem":
             landmarks = subsample(sample, n_components, stream(seed, "landmarks"))
-            maps.append(make_nystroem(origin, landmarks.views[index], settings.kernel, bandwidth, dtype))
+            maps.append(make_nystroem(origin, landmarks.views[index], settings.kernel, bandwidth))
         else:
             orthogonal = settings.feature_map == "orf"
             rng = stream(seed, "frequencies", name)

@@ -15,9 +15,12 @@ from powerkmeans.solver.annealing import SMALLEST_START, Geometric, Hard, Schedu
 from powerkmeans.solver.initialize import cloud, plus_plus, random_rows
 from powerkmeans.types import Parameters
 from powerkmeans.views import check_init
+from powerkmeans.warn import warn_caller
 
 # multiples of the critical exponent at which runs begin
 CLOUD_MULTIPLE, OTHER_MULTIPLE = 0.9, 1.2
+# ... and before which none may be taken to have converged
+SETTLE_MULTIPLE = 1.5
 
 
 class Start(NamedTuple):
@@ -46,6 +49,11 @@ def plan_starts(settings: Settings, critical: float | None) -> list[Start]:
 
 def _kinds(settings: Settings) -> list[str]:
     if not isinstance(settings.init, str):
+        if settings.n_init not in ("auto", 1):
+            warn_caller(
+                f"Explicit initial centroids passed: performing only one run instead of n_init={settings.n_init}.",
+                RuntimeWarning,
+            )
         return ["given"]
     both = settings.init == "auto" and isinstance(settings.s_init, str)
     n_runs = (2 if both else 1) if isinstance(settings.n_init, str) else settings.n_init
@@ -65,7 +73,9 @@ def _start(kind: str, settings: Settings, critical: float | None) -> Start:
         s_init = settings.s_init
     if s_init == -math.inf:
         return Start(kind, s_init, Hard())
-    return Start(kind, s_init, Geometric(s_init, settings.anneal_factor, settings.anneal_every))
+    settle_below = 0.0 if critical is None else SETTLE_MULTIPLE * critical
+    schedule = Geometric(s_init, settings.anneal_factor, settings.anneal_every, settle_below)
+    return Start(kind, s_init, schedule)
 
 
 def place(start: Start, task: Task, collapse: Collapse | None, rng: np.random.Generator) -> Parameters:

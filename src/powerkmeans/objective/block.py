@@ -11,6 +11,9 @@ import numpy as np
 from powerkmeans.objective.power_mean import power_mean
 from powerkmeans.types import Array, Block, Membership, Parameters, PassStatistics, Problem, array_namespace
 
+# squared distances below this share of the squared norms are taken from differences where digits matter
+SMALL = 1e-6
+
 
 @dataclass(frozen=True)
 class PassInput:
@@ -94,27 +97,44 @@ def combined_distance(by_view: list[Array], inputs: PassInput) -> Array:
 
 
 def block_distances(block: Block, inputs: PassInput) -> Array:
-    """``sqrt(dbar_ij)``, (b, k)."""
+    """``sqrt(dbar_ij)``, (b, k), exact also for samples on or near a centroid."""
     xp = array_namespace(block.views[0])
-    return xp.sqrt(combined_distance(view_distances(block, inputs, xp), inputs)).T
+    by_view = view_distances(block, inputs, xp)
+    for index, distance in enumerate(by_view):
+        _recompute_small(distance, block, inputs, index, xp)
+    return xp.sqrt(combined_distance(by_view, inputs)).T
+
+
+def _recompute_small(distance: Array, block: Block, inputs: PassInput, index: int, xp: Any) -> None:
+    """Take small distances anew from differences: expanded squares have lost their digits."""
+    scale = block.squared_norms[index] + inputs.center_norms[index]
+    cluster, sample = xp.nonzero(distance < SMALL * scale)
+    centers = inputs.projections[index].T / -2
+    difference = block.views[index][sample] - centers[cluster]
+    distance[cluster, sample] = xp.vecdot(difference, difference)
 
 
 def block_probabilities(block: Block, inputs: PassInput) -> Array:
     r"""``g_ij / sum_j g_ij``, (b, k), from ``log g = (s-1) log dtil + m log u`` shifted by its maximum."""
     xp = array_namespace(block.views[0])
-    membership = inputs.membership
     distance = combined_distance(view_distances(block, inputs, xp), inputs)
-    degree = membership.degrees(distance, inputs.reference, xp)
-    divergence = membership.divergence(distance, degree, inputs.reference, xp)
-    smallest = xp.min(divergence, axis=0)
-    hard = (smallest == 0) | (inputs.s == -math.inf)
-    tiny = xp.finfo(distance.dtype).smallest_normal
-    relative = xp.log(xp.clip(divergence, min=tiny) / xp.clip(smallest, min=tiny))
-    exponent = 0.0 if inputs.s == -math.inf else inputs.s - 1
-    score = exponent * relative + membership.fuzziness * xp.log(xp.clip(degree, min=tiny))
-    score = xp.exp(score - xp.max(score, axis=0))
-    score = xp.where(hard, xp.astype(divergence == smallest, score.dtype), score)
+    nearest = xp.min(distance, axis=0)
+    score = xp.astype(distance == nearest, distance.dtype)
+    if inputs.s != -math.inf:
+        soft = _log_memberships(distance, inputs, xp)
+        score = xp.where(nearest == 0, score, xp.exp(soft - xp.max(soft, axis=0)))
     return (score / xp.sum(score, axis=0)).T
+
+
+def _log_memberships(distance: Array, inputs: PassInput, xp: Any) -> Array:
+    """``(s-1) log dtil + m log u`` up to a constant a sample, for positive distances."""
+    membership, reference = inputs.membership, inputs.reference
+    degree = membership.degrees(distance, reference, xp)
+    divergence = membership.divergence(distance, degree, reference, xp)
+    smallest = xp.asarray(xp.finfo(distance.dtype).smallest_normal, dtype=distance.dtype)
+    divergence = xp.maximum(divergence, smallest)
+    relative = xp.log(divergence / xp.min(divergence, axis=0))
+    return (inputs.s - 1) * relative + membership.fuzziness * membership.log_degrees(distance, reference, xp)
 
 
 def block_labels(block: Block, inputs: PassInput) -> Array:

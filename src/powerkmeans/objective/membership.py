@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,9 @@ class Fuzzy:
 
     def degrees(self, distance: Array, reference: float, xp: Any) -> Array:
         return xp.ones((), dtype=distance.dtype)
+
+    def log_degrees(self, distance: Array, reference: float, xp: Any) -> Array:
+        return xp.zeros((), dtype=distance.dtype)
 
     def attraction(self, degree: Array, xp: Any) -> Array:
         return degree
@@ -47,6 +51,11 @@ class Possibilistic:
         if self.fuzziness != 2:
             ratio = ratio ** (1 / (self.fuzziness - 1))
         return 1 / (1 + ratio)
+
+    def log_degrees(self, distance: Array, reference: float, xp: Any) -> Array:
+        smallest = xp.asarray(xp.finfo(distance.dtype).smallest_normal, dtype=distance.dtype)
+        ratio = xp.log(xp.maximum(distance, smallest)) - math.log(reference)
+        return -xp.logaddexp(xp.zeros_like(ratio), ratio / (self.fuzziness - 1))
 
     def attraction(self, degree: Array, xp: Any) -> Array:
         return degree * degree if self.fuzziness == 2 else degree**self.fuzziness

@@ -17,9 +17,9 @@ def power_mean(y: Array, s: float, xp: Any) -> tuple[Array, Array]:
             = \frac{\tfrac1k\, y_j^{s-1}}{(\tfrac1k \sum_l y_l^s)^{1-1/s}}
 
     (paper: eq:membership function). With ``r_j = y_min / y_j`` and ``S = sum_j r_j^{-s}`` this is
-    ``M_s = y_min (S/k)^{1/s}`` and ``w_j = (S/k)^{1/s} r_j^{1-s} / S``, which neither overflows nor
-    underflows. Zeros take the limit: the ``t`` zero entries share ``(t/k)^{1/s} / t``, the rest get 0.
-    ``s = -inf`` is the minimum, its gradient shared by the ties.
+    ``M_s = y_min (S/k)^{1/s}`` and ``w_j = (S/k)^{1/s} r_j^{1-s} / S``, which does not overflow at any
+    scale; where ``|s| < 1`` rounding is amplified by ``1/|s|``. Zeros take the limit: the ``t`` zero entries
+    share ``(t/k)^{1/s} / t``, the rest get 0. ``s = -inf`` is the minimum, its gradient shared by the ties.
 
     Parameters
     ----------

@@ -26,6 +26,10 @@ class Schedule(Protocol):
         """Whether waiting longer cannot separate clusters any more."""
         ...
 
+    def settles(self, iteration: int) -> bool:
+        """Whether a state that stands still here may be taken for the end."""
+        ...
+
     @property
     def window(self) -> int:
         """Over how many iterations nothing may change for the run to count as converged."""
@@ -34,18 +38,26 @@ class Schedule(Protocol):
 
 @dataclass(frozen=True)
 class Geometric:
-    """``s = s_init * factor^(iteration // every)`` (paper: Alg. RFF-KPKM, step 6)."""
+    """``s = s_init * factor^(iteration // every)`` (paper: Alg. RFF-KPKM, step 6).
+
+    Around the critical exponent centroids move slowly because nothing pulls them either way; a run may
+    settle only once ``s`` is below ``settle_below``.
+    """
 
     s_init: float
     factor: float = 1.04
     every: int = 2
+    settle_below: float = 0.0
 
     def __call__(self, iteration: int) -> float:
         exponent = min(iteration // self.every * math.log(self.factor), _LONGEST_ANNEALING)
         return self.s_init * math.exp(exponent)
 
     def ended(self, iteration: int) -> bool:
-        return self.factor == 1 or self(iteration) <= END_OF_ANNEALING
+        return self.factor == 1 or self(iteration) <= min(END_OF_ANNEALING, 2 * self.settle_below)
+
+    def settles(self, iteration: int) -> bool:
+        return self(iteration) <= self.settle_below
 
     @property
     def window(self) -> int:
@@ -54,14 +66,17 @@ class Geometric:
 
 @dataclass(frozen=True)
 class Hard:
-    """``s = -inf`` throughout: (kernel) k-means."""
+    """``s = -inf`` throughout: (kernel) k-means, stopped by the first step that is small enough."""
 
-    window: int = 5
+    window: int = 1
 
     def __call__(self, iteration: int) -> float:
         return -math.inf
 
     def ended(self, iteration: int) -> bool:
+        return True
+
+    def settles(self, iteration: int) -> bool:
         return True
 
 

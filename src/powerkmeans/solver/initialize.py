@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from powerkmeans.streams import thin
 from powerkmeans.types import Array, Float64Array
 
 CLOUD_SCALE = 0.1
@@ -28,13 +29,8 @@ def cloud(
 
 def random_rows(rows: Array, weight: Float64Array, n_clusters: int, rng: np.random.Generator) -> list[int]:
     """Indices of distinct rows drawn by weight without replacement; repeated only if too few exist."""
-    return _fill(draw_rows(weight, min(n_clusters, len(rows)), rng), n_clusters)
-
-
-def draw_rows(weight: Float64Array, size: int, rng: np.random.Generator) -> list[int]:
-    """Indices drawn by weight without replacement: the smallest of exponential times over weights."""
-    keys = rng.exponential(size=len(weight)) / weight
-    return [int(i) for i in np.argsort(keys, kind="stable")[:size]]
+    kept, _ = thin(rng.standard_exponential(len(rows)), weight, n_clusters)
+    return _fill(kept.tolist(), n_clusters)
 
 
 def plus_plus(rows: Float64Array, weight: Float64Array, n_clusters: int, rng: np.random.Generator) -> list[int]:

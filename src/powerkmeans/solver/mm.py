@@ -14,16 +14,17 @@ from powerkmeans.types import (
     Iteration,
     OnIteration,
     Parameters,
+    PassStatistics,
     Problem,
     RunPass,
     SolverResult,
     Status,
 )
 
-# centroids closer than this share of the scatter are one
-DISTINCT = 1e-10
-# a hard cost below this share of the scatter leaves nothing to explain
-NEGLIGIBLE_COST = 1e-14
+# centroids whose squared distance is below this share of the spread within clusters have not separated
+APART = 1e-4
+# a spread below this share of the scatter leaves nothing to explain
+NEGLIGIBLE = 1e-14
 
 
 class _Snapshot(NamedTuple):
@@ -44,8 +45,9 @@ def minimise(
     """Follow the annealed objective downhill from ``start``.
 
     Within one value of ``s`` the objective never rises. The run stops once, over the schedule's window,
-    cluster sizes are unchanged and no centroid moved by more than ``tol`` of the scatter (squared), and
-    the centroids are apart or waiting longer cannot part them.
+    cluster sizes are unchanged and no centroid's squared step exceeded ``tol`` times the mean squared
+    distance to the nearest centroid; the steps are not growing; the schedule may settle; and the
+    centroids are apart, or waiting longer cannot part them.
     """
     parameters, history = start, list[Iteration]()
     recent: deque[_Snapshot] = deque(maxlen=schedule.window)
@@ -54,16 +56,8 @@ def minimise(
         s = schedule(iteration)
         sums = run_pass(parameters, s)
         new = updated(parameters, sums, problem)
-        scatter = float(new.view_weights @ problem.scatter)
         largest_shift = float(np.max(shift_norms(parameters, new, problem)))
-        line = Iteration(
-            s=s,
-            objective=objective_value(sums.loss, parameters, problem),
-            hard_cost=float(sums.hard_cost),
-            shift=float(np.sqrt(largest_shift)),
-            n_distinct=count_distinct(new, problem),
-            view_weights=tuple(parameters.view_weights.tolist()),
-        )
+        line = _line(s, parameters, sums, largest_shift, problem)
         history.append(line)
         recent.append(_Snapshot(sums.sizes, largest_shift))
         parameters = new
@@ -71,29 +65,46 @@ def minimise(
             status = Status.INTERRUPTED
             break
         spread = line.hard_cost / float(np.sum(sums.sizes))
-        settled = _settled(recent, tol * spread)
-        if spread <= NEGLIGIBLE_COST * scatter:
+        if spread <= NEGLIGIBLE * float(new.view_weights @ problem.scatter):
             status = Status.EXACT
             break
-        fixed_point = largest_shift == 0 and schedule.ended(iteration)
-        if fixed_point or (settled and (line.n_distinct == len(new.centers) or schedule.ended(iteration))):
+        ended = schedule.ended(iteration)
+        may_stop = ended or (schedule.settles(iteration) and line.n_distinct == len(new.centers))
+        if may_stop and (_settled(recent, tol * spread) or (ended and largest_shift == 0)):
             status = Status.CONVERGED
             break
     return SolverResult(parameters, s, status, tuple(history))
 
 
-def count_distinct(parameters: Parameters, problem: Problem) -> int:
-    """Number of centroids that are not within ``DISTINCT`` of the scatter of an earlier one."""
+def count_apart(parameters: Parameters, problem: Problem, spread: float) -> int:
+    """Number of centroids that have separated from all earlier ones."""
     centers = parameters.centers * column_scale(parameters.view_weights, problem)
     norms = np.sum(centers**2, axis=1)
     squared = norms[:, None] + norms - 2 * centers @ centers.T
-    threshold = DISTINCT * float(parameters.view_weights @ problem.scatter)
-    close = np.tril(squared <= threshold, k=-1)
+    rounding = 1e-14 * float(np.max(norms, initial=0.0))
+    close = np.tril(squared <= APART * spread + rounding, k=-1)
     return int(np.sum(~np.any(close, axis=1)))
 
 
+def _line(
+    s: float, parameters: Parameters, sums: PassStatistics, largest_shift: float, problem: Problem
+) -> Iteration:
+    spread = float(sums.hard_cost) / float(np.sum(sums.sizes))
+    return Iteration(
+        s=s,
+        objective=objective_value(sums.loss, parameters, problem),
+        hard_cost=float(sums.hard_cost),
+        shift=float(np.sqrt(largest_shift)),
+        n_distinct=count_apart(parameters, problem, spread),
+        view_weights=tuple(parameters.view_weights.tolist()),
+    )
+
+
 def _settled(recent: deque[_Snapshot], threshold: float) -> bool:
+    """Whether sizes stand still and steps are small and not growing, over the whole window."""
     if len(recent) < (recent.maxlen or 0):
         return False
-    sizes = recent[0].sizes
-    return all(snap.largest_shift <= threshold and np.array_equal(snap.sizes, sizes) for snap in recent)
+    shifts = [snapshot.largest_shift for snapshot in recent]
+    growing = len(shifts) > 1 and shifts[-1] > max(shifts[:-1])
+    same_sizes = all(np.array_equal(snapshot.sizes, recent[0].sizes) for snapshot in recent)
+    return max(shifts) <= threshold and not growing and same_sizes
