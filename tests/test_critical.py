@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
@@ -11,10 +13,11 @@ from powerkmeans import KernelPowerKMeans, critical_exponent
 from powerkmeans.fit import make_task
 from powerkmeans.fitting import collapse as collapse_module
 from powerkmeans.fitting.collapse import find_collapse
+from powerkmeans.fitting.starts import Start, place
 from powerkmeans.metrics import clustering_accuracy
 from powerkmeans.objective.updates import updated
 from powerkmeans.settings import check_settings
-from powerkmeans.solver.annealing import growth_rate
+from powerkmeans.solver.annealing import Geometric, growth_rate
 from powerkmeans.types import Parameters
 from powerkmeans.views import Views
 
@@ -114,3 +117,26 @@ def test_the_start_of_the_history_is_the_multiple_of_the_critical_exponent():
     starts = {r["init"]: r["s_init"] for r in model.restarts_}
     assert starts["cloud"] == pytest.approx(min(0.9 * model.critical_exponent_, -0.5))
     assert starts["k-means++"] == pytest.approx(min(1.2 * model.critical_exponent_, -0.5))
+
+
+def test_flat_spectra_beyond_whole_moments():
+    X = np.random.default_rng(0).normal(size=(1200, 520))
+    z = X - X.mean(axis=0)
+    z /= np.linalg.norm(z, axis=1, keepdims=True)
+    expected = 1 - 1 / (2 * np.linalg.eigvalsh(z.T @ z / len(z))[-1])
+    assert critical_exponent(X) == pytest.approx(expected, rel=0.005)
+
+
+def test_the_cloud_is_a_tenth_of_the_spread():
+    X = np.random.default_rng(0).normal(size=(400, 6)) * [4, 3, 2, 1, 1, 1]
+    task = task_on(X, feature_map="identity")
+    task = replace(task, settings=replace(task.settings, n_clusters=400))
+    start = place(Start("cloud", -1.0, Geometric(-1.0)), task, find_collapse(task), np.random.default_rng(0))
+    assert np.std(start.centers, axis=0) == pytest.approx(0.1 * np.std(X, axis=0), rel=0.2)
+
+
+def test_runs_wait_past_the_critical_exponent():
+    X, _ = blobs(4, 8, 60, 4.0)
+    model = KernelPowerKMeans(4, random_state=0, tol=1e3).fit(X)
+    for restart in model.restarts_:
+        assert restart["s"] <= 1.5 * model.critical_exponent_

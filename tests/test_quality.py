@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from benchmarks.datasets import FAMILIES
 from sklearn.cluster import KMeans
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from sklearn.preprocessing import StandardScaler
 
 from powerkmeans import KernelPowerKMeans
 
@@ -23,3 +25,17 @@ def test_mean_cost_is_not_above_one_run_of_k_means(family, feature_map):
         ours.append(model.inertia_)
         theirs.append(KMeans(k, n_init=1, random_state=seed).fit(features).inertia_)
     assert np.mean(ours) <= 1.01 * np.mean(theirs)
+
+
+REAL = {"iris": (load_iris, 3), "wine": (load_wine, 3), "breast cancer": (load_breast_cancer, 2)}
+
+
+@pytest.mark.parametrize("feature_map", ["rff", "nystroem", "identity"])
+@pytest.mark.parametrize("name", REAL)
+def test_overlapping_clusters_are_followed_to_the_end(name, feature_map):
+    load, k = REAL[name]
+    X = StandardScaler().fit_transform(load().data)
+    for seed in range(3):
+        model = KernelPowerKMeans(k, feature_map=feature_map, random_state=seed).fit(X)
+        features = model._fit.model.maps[0](X, np)
+        assert model.inertia_ <= 1.01 * KMeans(k, n_init=10, random_state=seed).fit(features).inertia_

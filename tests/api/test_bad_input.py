@@ -208,9 +208,12 @@ def test_one_row_of_positive_weight_is_told_from_equal_rows():
 
 # scikit-learn's own test for infinities adds the values up
 @pytest.mark.filterwarnings("ignore:invalid value encountered in reduce")
-def test_values_near_the_end_of_the_range_are_explained():
+def test_values_near_the_end_of_the_range_work_or_are_explained():
+    data = X / np.max(np.abs(X)) * 1.7e308
+    assert len(np.unique(KernelPowerKMeans(2, random_state=0).fit_predict(data))) == 2
+    data = 1.6e308 * np.sign(np.arange(20) - 7.5)[:, None] * (1 - 0.01 * np.abs(X))
     with pytest.raises(ValueError, match="Distances between rows overflow float64; rescale the data"):
-        KernelPowerKMeans(2).fit(np.c_[np.abs(X), -np.abs(X)] / np.max(np.abs(X)) * 1.7e308)
+        KernelPowerKMeans(2, random_state=0).fit(data)
 
 
 def test_given_centroids_run_once():

@@ -85,13 +85,34 @@ def test_far_outliers_still_get_their_nearest_cluster():
     assert fit.predict_proba(far).sum(axis=1) == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("reference", ["global", "median", "within", 0.3])
-def test_reference_distances(reference):
-    fit = KernelPowerKMeans(3, membership="possibilistic", reference_distance=reference, random_state=0).fit(X)
-    if reference == 0.3:
-        assert fit.reference_distance_ == 0.3
-    assert 0 < fit.reference_distance_ <= 1.0
-    assert len(np.unique(fit.labels_)) == 3
+def test_reference_distances():
+    def fit(reference):
+        model = KernelPowerKMeans(3, membership="possibilistic", reference_distance=reference, random_state=0)
+        return model.fit(X)
+
+    phi = features_of(fit("global"), X)
+    norms = np.sum((phi - phi.mean(axis=0)) ** 2, axis=1)
+    assert fit("global").reference_distance_ == pytest.approx(np.mean(norms))
+    assert fit("median").reference_distance_ == pytest.approx(np.median(norms), rel=1e-2)
+    plain = KernelPowerKMeans(3, random_state=0).fit(X)
+    assert fit("within").reference_distance_ == pytest.approx(plain.inertia_ / len(X), rel=1e-2)
+    assert fit(0.3).reference_distance_ == 0.3
+    for reference in ("global", "median", "within", 0.3):
+        assert len(np.unique(fit(reference).labels_)) == 3
+
+
+@pytest.mark.parametrize("fuzziness", [1.1, 1.2, 2.0])
+@pytest.mark.parametrize("s_init", ["auto", -np.inf])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_far_samples_go_to_their_nearest_cluster(fuzziness, s_init, dtype):
+    rng = np.random.default_rng(0)
+    data = np.concatenate([rng.normal(c, 0.5, (50, 2)) for c in ((0, 0), (10, 0), (0, 10))]).astype(dtype)
+    far = np.array([[1e3, 0], [0, 1e3], [300, 0], [0, 300], [100, 0], [0, 100]], dtype=dtype)
+    fit = KernelPowerKMeans(
+        3, feature_map="identity", membership="possibilistic", fuzziness=fuzziness, s_init=s_init, random_state=0
+    ).fit(data)
+    assert np.array_equal(fit.predict(far), fit.transform(far).argmin(axis=1))
+    assert np.array_equal(fit.predict_proba(far).argmax(axis=1), fit.predict(far))
 
 
 @pytest.mark.parametrize("init", ["auto", "cloud", "k-means++", "k-means", "random"])
@@ -232,3 +253,9 @@ def test_scikit_learn_callbacks():
     fit = KernelPowerKMeans(3, random_state=0).set_callbacks(stopper).fit(X)
     assert fit.n_iter_ == 4
     assert fit.status_ == "stopped by a callback"
+
+    # a stop in the second run ends the fit, whichever run is kept
+    first = next(i for i, (name, _) in enumerate(recorder.tasks) if name.startswith("run 1"))
+    stopper = Recorder(stop_after=first + 3)
+    KernelPowerKMeans(3, random_state=0).set_callbacks(stopper).fit(X)
+    assert len(stopper.tasks) == first + 5  # its run's end and the fit's

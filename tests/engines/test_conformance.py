@@ -13,6 +13,7 @@ from oracle import power_mean, power_mean_gradient, squared_distance, typicality
 from powerkmeans import KernelPowerKMeans
 from powerkmeans.engines import NumpyOptions, numpy_engine, open_engine
 from powerkmeans.engines.blas import single_threaded_blas
+from powerkmeans.features.maps import IdentityMap
 from powerkmeans.objective.block import block_statistics, prepare
 from powerkmeans.types import Parameters
 
@@ -177,3 +178,11 @@ def test_unknown_engines_and_options_are_named():
     with pytest.raises(ValueError, match=r"memory_budget must be an int >= 0 \(bytes\), got -1"):
         NumpyOptions(memory_budget=-1)
     assert open_engine("numpy", (np.eye(2),), np.ones(2)).n_samples == 2
+
+
+def test_blocks_shrink_with_the_number_of_clusters():
+    X = np.random.default_rng(0).normal(size=(20_000, 2))
+    rows = open_engine("numpy", (X,), np.ones(len(X)))
+    few, many = (rows.with_features((IdentityMap(2),), keep=False, working=4 * k) for k in (3, 1000))
+    assert few.block_rows == numpy_engine.LARGEST_BLOCK
+    assert many.block_rows * 4000 * 8 <= numpy_engine.BLOCK_BYTES

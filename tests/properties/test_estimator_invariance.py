@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy import sparse
 
 from helpers import blobs
 from powerkmeans import KernelPowerKMeans
@@ -108,3 +111,79 @@ def test_flat_kernels_keep_their_digits_in_float32():
     with pytest.warns(match="did not converge"):
         b = fitted(X.astype(np.float32), **given)
     assert b.transform(X.astype(np.float32)) ** 2 == pytest.approx(a.transform(X) ** 2, rel=1e-4)
+
+
+def test_order_of_rows_where_directions_tie():
+    # two standardised columns: every principal direction is (1, 1) or (1, -1)
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(300, 2)) + rng.normal(0, 2, (8, 2))[rng.integers(8, size=300)]
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    first = fitted(X, n_clusters=8, feature_map="identity", init="cloud")
+    for seed in range(4):
+        order = np.random.default_rng(seed).permutation(len(X))
+        again = fitted(X[order], n_clusters=8, feature_map="identity", init="cloud")
+        assert again.inertia_ == pytest.approx(first.inertia_, rel=1e-9)
+
+
+def test_nystroem_keeps_its_digits_on_flat_kernels_in_float32():
+    X = np.random.default_rng(0).normal(size=(200, 5))
+    X = X.astype(np.float32).astype(np.float64)  # the same values, so that no landmark differs
+    base = fitted(X, feature_map="nystroem", bandwidth=1000.0)._fit.model.maps[0]
+    half = replace(base, dtype="float32")
+    pairs = [((f[:50, None] - f[None, 50:100]) ** 2).sum(axis=2) for f in (base(X, np), half(X, np))]
+    assert pairs[1].dtype == np.float32
+    assert np.median(np.abs(pairs[1] - pairs[0]) / pairs[0]) < 1e-4
+
+
+@pytest.mark.parametrize("spread", [1e-3, 1e-4, 1e-5])
+def test_tight_clusters_in_float32(spread):
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.uniform(size=(5, 3)), 40, axis=0) + rng.normal(0, spread, (200, 3))
+    X = X.astype(np.float32)
+    single = fitted(X, n_clusters=5, feature_map="identity")
+    double = fitted(X.astype(np.float64), n_clusters=5, feature_map="identity")
+    assert single.inertia_ == pytest.approx(double.inertia_, rel=1e-3)
+    assert single.transform(X).min(axis=1) == pytest.approx(double.transform(X).min(axis=1), rel=0.05)
+
+
+def test_samples_on_a_centroid_have_distance_zero():
+    X = np.repeat(np.random.default_rng(0).normal(size=(4, 3)) + 100, 5, axis=0)
+    model = fitted(X, n_clusters=4, feature_map="identity")
+    assert np.max(model.transform(X).min(axis=1)) < 1e-12
+
+
+def test_bandwidth_is_weighted_on_both_sides_of_the_sample_size():
+    def bandwidth(light):
+        rng = np.random.default_rng(1)
+        X = np.concatenate([rng.normal(0, 1, (10, 2)), rng.normal(0, 1000, (light, 2))])
+        weight = np.concatenate([np.full(10, 1e5), np.ones(light)])
+        return fitted(X, weight, n_clusters=2, tol=1.0).bandwidth_
+
+    assert bandwidth(2010) == pytest.approx(bandwidth(1990), rel=0.2)
+
+
+def test_one_far_row_does_not_move_the_bandwidth():
+    X, _ = blobs(spread=2.0)
+    plain = fitted(X).bandwidth_
+    for far in (1e6, 1e12, 1e100):
+        assert fitted(np.vstack([X, [[far] * 5]])).bandwidth_ == pytest.approx(plain, rel=0.1)
+
+
+def test_tiny_distances_between_far_groups_are_seen():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(0, 1e-10, (95, 2)), rng.normal(1, 1e-10, (5, 2))])
+    assert 1e-10 < fitted(X, n_clusters=2).bandwidth_ < 3e-10
+
+
+def test_sparse_rows_with_duplicate_entries():
+    rng = np.random.default_rng(0)
+    X = np.round(rng.normal(size=(40, 4)) * (rng.random((40, 4)) < 0.6), 1)
+    rows, columns = np.nonzero(X)
+    halves = np.concatenate([X[rows, columns] / 2] * 2)
+    data = sparse.coo_array((halves, (np.tile(rows, 2), np.tile(columns, 2))), shape=X.shape)
+    doubled = sparse.csr_array((40, 4))
+    doubled.indptr = np.concatenate([[0], np.cumsum(np.bincount(data.row, minlength=40))]).astype(np.int32)
+    order = np.argsort(data.row, kind="stable")
+    doubled.indices, doubled.data = data.col[order].astype(np.int32), data.data[order]
+    assert not doubled.has_canonical_format
+    assert fitted(doubled).inertia_ == pytest.approx(fitted(X).inertia_)

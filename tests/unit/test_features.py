@@ -148,3 +148,11 @@ def test_scale_bandwidth_is_the_total_variance():
     X = np.random.default_rng(0).normal(size=(60, 3)) * [1, 2, 3]
     model = KernelPowerKMeans(2, bandwidth="scale", random_state=0).fit(X)
     assert model.bandwidth_ == pytest.approx(np.sqrt(2 * np.sum(np.var(X, axis=0))))
+
+
+def test_few_orthogonal_directions_in_many_dimensions():
+    frequencies = draw_frequencies(KERNELS["rbf"], 3000, 5, True, np.random.default_rng(0))
+    assert frequencies.shape == (3000, 5)
+    products = frequencies.T @ frequencies
+    assert products == pytest.approx(np.diag(np.diag(products)), abs=1e-8)
+    assert np.sqrt(np.diag(products)) == pytest.approx(math.sqrt(3000), rel=0.1)

@@ -129,3 +129,43 @@ def test_other_formats_are_named(tmp_path, change, message):
     np.savez(path, **content)
     with pytest.raises(ValueError, match=message):
         powerkmeans.load(path)
+
+
+def test_other_kinds_of_files_are_named(tmp_path):
+    path = tmp_path / "model.npz"
+    with open(path, "wb") as stream:
+        np.save(stream, X)
+    with pytest.raises(ValueError, match="is not a powerkmeans model, or is damaged"):
+        powerkmeans.load(path)
+    with pytest.raises(FileNotFoundError, match="There is no model file at"):
+        powerkmeans.load(tmp_path)
+    np.savez(path, **{"header.json": np.frombuffer(b"[1]", dtype=np.uint8)})
+    with pytest.raises(ValueError, match="is not a powerkmeans model"):
+        powerkmeans.load(path)
+    KernelPowerKMeans(3, random_state=0).fit(X).save(path)
+    with np.load(path) as file:
+        content = {name: file[name] for name in file.files if name != "centers"}
+    np.savez(path, **content)
+    with pytest.raises(ValueError, match="is a damaged powerkmeans model: 'centers' is missing"):
+        powerkmeans.load(path)
+
+
+def test_a_flipped_byte_is_noticed(tmp_path):
+    path = tmp_path / "model.npz"
+    KernelPowerKMeans(3, random_state=0).fit(X).save(path)
+    whole = bytearray(path.read_bytes())
+    whole[len(whole) // 3] ^= 0xFF
+    path.write_bytes(whole)
+    with pytest.raises(ValueError, match="is not a powerkmeans model, or is damaged"):
+        powerkmeans.load(path)
+
+
+def test_links_are_followed_and_folders_named(tmp_path):
+    model = KernelPowerKMeans(3, random_state=np.int64(3)).fit(X)
+    (tmp_path / "real.npz").touch()
+    (tmp_path / "link.npz").symlink_to(tmp_path / "real.npz")
+    model.save(tmp_path / "link.npz")
+    assert (tmp_path / "link.npz").is_symlink()
+    assert powerkmeans.load(tmp_path / "real.npz").random_state == 3
+    with pytest.raises(IsADirectoryError, match="is a folder; give the name of a file"):
+        model.save(tmp_path)

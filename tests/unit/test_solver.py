@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 
 import numpy as np
 import pytest
@@ -9,8 +10,9 @@ from helpers import blobs, make_engine, make_problem, pass_over
 from powerkmeans.objective.updates import entropic_weights, updated
 from powerkmeans.solver.annealing import Geometric, Hard, critical_value
 from powerkmeans.solver.initialize import plus_plus, random_rows
-from powerkmeans.solver.mm import count_apart, minimise
+from powerkmeans.solver.mm import _settled, _Snapshot, count_apart, minimise
 from powerkmeans.solver.relocate import propose_move
+from powerkmeans.streams import thin
 from powerkmeans.types import Parameters, Status
 
 
@@ -131,3 +133,50 @@ def test_critical_value_without_flat_part_is_closed_form():
     sharp = np.diag([0.1, 0.05])
     assert critical_value(sharp, np.zeros((2, 2)), 2.0) == pytest.approx(1 - 1 / 0.2)
     assert critical_value(np.eye(1), np.zeros((1, 1)), 2.0) == 0.0
+
+
+def test_no_stop_while_centroids_are_together():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(c, 1.0, (100, 12)) for c in (-0.6, 0.6)])
+    X -= X.mean(axis=0)
+    problem = make_problem([X])
+    # at s = -1 the collapse is stable: the pair closes up, and must be waited for
+    start = Parameters(1e-3 * rng.normal(size=(2, 12)), np.ones(1))
+    result = minimise(
+        pass_over(make_engine([X]), problem),
+        start,
+        schedule=Geometric(-1.0, 1.1, 2),
+        problem=problem,
+        tol=1e-2,
+        max_iter=300,
+    )
+    assert result.status is Status.CONVERGED
+    assert result.history[3].n_distinct == 1
+    assert result.history[-1].n_distinct == 2
+
+
+def test_growing_steps_are_not_convergence():
+    def snapshots(*shifts):
+        return deque([_Snapshot(np.ones(2), shift) for shift in shifts], maxlen=4)
+
+    assert _settled(snapshots(4.0, 3.0, 2.0, 1.0), 5.0)
+    assert _settled(snapshots(1.0, 3.0, 1.0, 3.0), 5.0)
+    assert not _settled(snapshots(1.0, 1.0, 2.0, 3.0), 5.0)
+    assert not _settled(snapshots(4.0, 3.0, 2.0, 1.0), 3.5)
+    assert not _settled(snapshots(1.0, 1.0), 5.0)
+    other = snapshots(4.0, 3.0, 2.0)
+    other.append(_Snapshot(np.array([1.0, 2.0]), 1.0))
+    assert not _settled(other, 5.0)
+
+
+def test_thinning_keeps_heavy_items_and_their_weight():
+    rng = np.random.default_rng(0)
+    weight = np.concatenate([[1000.0], np.ones(99)])
+    totals = []
+    for _ in range(300):
+        kept, stands_for = thin(rng.standard_exponential(100), weight, 20)
+        assert len(kept) == 20
+        assert kept[0] == 0
+        assert stands_for[0] == pytest.approx(1000.0)
+        totals.append(stands_for.sum())
+    assert np.mean(totals) == pytest.approx(weight.sum(), rel=0.01)
