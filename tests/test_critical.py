@@ -12,7 +12,7 @@ from helpers import blobs
 from powerkmeans import KernelPowerKMeans, critical_exponent
 from powerkmeans.fit import make_task
 from powerkmeans.fitting import collapse as collapse_module
-from powerkmeans.fitting.collapse import find_collapse
+from powerkmeans.fitting.collapse import Collapse, find_collapse
 from powerkmeans.fitting.starts import Start, place
 from powerkmeans.metrics import clustering_accuracy
 from powerkmeans.objective.updates import updated
@@ -125,6 +125,18 @@ def test_flat_spectra_beyond_whole_moments():
     z /= np.linalg.norm(z, axis=1, keepdims=True)
     expected = 1 - 1 / (2 * np.linalg.eigvalsh(z.T @ z / len(z))[-1])
     assert critical_exponent(X) == pytest.approx(expected, rel=0.005)
+
+
+def test_signs_of_directions_follow_a_fixed_vector():
+    rng = np.random.default_rng(3)
+    generic = np.random.default_rng(0).standard_normal(30)
+    for _ in range(5):
+        root = rng.normal(size=(30, 30))
+        collapse = Collapse(np.zeros(30), root @ root.T, np.eye(30), np.zeros((30, 30)), 2.0, None)
+        values, vectors = collapse.leading(10)
+        assert np.all(np.diff(values) <= 0)
+        assert np.all(generic @ vectors > 0)
+        assert root @ root.T @ vectors == pytest.approx(vectors * values)
 
 
 def test_the_cloud_is_a_tenth_of_the_spread():

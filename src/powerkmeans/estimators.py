@@ -33,10 +33,13 @@ class KernelPowerKMeans(
     .. math:: f_s(\Theta) = \sum_i v_i \Big(\tfrac1k \sum_j \|\phi(x_i) - \theta_j\|^{2s}\Big)^{1/s},
 
     while :math:`s` falls from a start near 0 towards :math:`-\infty`, where the power mean is the minimum
-    and the objective that of (kernel) k-means. The feature map :math:`\phi` stands for a kernel, so
-    clusters need not be linearly separable, and the cost grows linearly with the number of samples.
+    and the objective that of (kernel) k-means. The feature map :math:`\phi` stands for a kernel; its size
+    does not depend on the number of samples, so the cost grows linearly with it.
 
     Scale the columns first (for example with ``StandardScaler``) unless their units are comparable.
+    Random features are a draw: with few of them (``n_components``) results vary with ``random_state`` more
+    than the starts make them; more features, or ``feature_map="nystroem"``, steady them. The default
+    bandwidth suits compact clusters; thin or ring-like shapes need a much smaller one.
 
     Parameters
     ----------
@@ -71,11 +74,14 @@ class KernelPowerKMeans(
     reference_distance : {"global", "median", "within"} or float > 0, default="global"
         The squared distance (in feature space) at which the typicality of a sample is one half, for
         ``membership="possibilistic"``. ``"global"``: mean squared distance to the mean; ``"median"``: its
-        median; ``"within"``: mean squared distance to the nearest centroid of a k-means start.
+        median, which gross outliers cannot inflate (prefer it with ``feature_map="identity"``);
+        ``"within"``: mean squared distance to the nearest centroid of a k-means start.
 
     s_init : "auto" or float < 0, default="auto"
         First exponent. ``"auto"`` starts near the critical exponent, at which clusters begin to separate
-        (see :func:`critical_exponent`). ``-inf`` gives (kernel) k-means.
+        (see :func:`critical_exponent`), finishes with k-means steps, and moves centroids that turn out to
+        be superfluous to where they save more than 1 % of the cost. A number gives the annealing of the
+        paper from there, and nothing else; ``-inf`` gives (kernel) k-means.
 
     anneal_factor : float >= 1, default=1.04
         Factor by which the exponent grows in size.
@@ -87,20 +93,21 @@ class KernelPowerKMeans(
         Starting centroids. ``"cloud"``: a small cloud around the mean; ``"k-means++"`` and ``"random"``:
         rows of the data; ``"k-means"``: the result of k-means on the features, as in the paper; an array
         of shape (n_clusters, n_features) holds points of the data, one of shape (n_clusters, outputs of
-        the map) points of the feature space. ``"auto"``: the cloud and k-means++ if ``s_init="auto"``,
-        else k-means (k-means++ if ``s_init=-inf``).
+        the map) points of the feature space (if both widths are equal, points of the data). ``"auto"``:
+        the cloud and k-means++ if ``s_init="auto"``, else k-means (k-means++ if ``s_init=-inf``).
 
     n_init : "auto" or int, default="auto"
-        Number of runs; the one of lowest cost is kept. ``"auto"``: two for ``init="auto"`` with
-        ``s_init="auto"`` (the cloud and k-means++), else one. With an integer, ``init="auto"`` runs the
-        cloud once and k-means++ for the rest.
+        Number of runs; the one of lowest cost is kept, but a cloud's is kept unless another is more than
+        1 % lower. ``"auto"``: two for ``init="auto"`` with ``s_init="auto"`` (the cloud and k-means++), else
+        one. With an integer, ``init="auto"`` runs the cloud once and k-means++ for the rest. Given
+        centroids are run once.
 
     max_iter : int, default=300
         Most iterations of a run.
 
     tol : float, default=1e-4
         A run has converged when, besides unchanged cluster sizes, no centroid's squared step exceeds
-        ``tol`` times the mean squared distance to the mean.
+        ``tol`` times the mean squared distance to the nearest centroid.
 
     engine : "auto", "numpy" or ``powerkmeans.engines.NumpyOptions``, default="auto"
         Where the work is done. ``NumpyOptions(n_threads=..., memory_budget=...)`` sets the number of
@@ -110,8 +117,8 @@ class KernelPowerKMeans(
         Seeds the features and the starts. An int makes results reproducible.
 
     verbose : int, default=0
-        1 prints a line a run on stderr, 2 a line an iteration. With scikit-learn 1.9 or newer,
-        ``set_callbacks`` takes its callbacks too (a progress bar, for example).
+        1 prints a few lines a run on stderr, 2 a line an iteration. With scikit-learn 1.9 or newer,
+        ``set_callbacks`` takes its callbacks too (``sklearn.callback.ProgressBar``, which needs ``rich``).
 
     Attributes
     ----------
@@ -132,7 +139,7 @@ class KernelPowerKMeans(
     critical_exponent_ : float or None
         The exponent at which clusters begin to separate, if ``s_init="auto"`` asked for it.
     s_init_, s_ : float
-        First and last exponent of the run that was kept.
+        First and last exponent of the annealing that was kept; memberships are taken at ``s_``.
     n_iter_ : int
         Its number of iterations.
     objective_ : float
@@ -140,10 +147,11 @@ class KernelPowerKMeans(
     inertia_ : float
         Sum of squared distances to the nearest centroid in feature space: the cost of k-means there.
     history_ : dict of ndarrays
-        Per iteration: ``s``, ``objective``, ``inertia``, ``shift`` (largest step of a centroid),
-        ``n_distinct`` (number of distinct centroids) and ``view_weights``.
+        Per iteration: ``s`` (``-inf`` in the finish), ``objective``, ``inertia``, ``shift`` (largest step of
+        a centroid), ``n_distinct`` (number of distinct centroids) and ``view_weights``.
     status_ : Status
-        Why the run stopped; a str.
+        Why the run stopped; a str: "converged", "cost negligible against the scatter", "max_iter reached"
+        or "stopped by a callback".
     restarts_ : list of dict
         Every run: its start, exponents, iterations, status, hard objective and number of moves.
     best_restart_ : int
@@ -160,12 +168,13 @@ class KernelPowerKMeans(
 
     Examples
     --------
-    >>> from sklearn.datasets import make_moons
+    >>> from sklearn.datasets import make_blobs
     >>> from powerkmeans import KernelPowerKMeans
-    >>> X, y = make_moons(200, noise=0.05, random_state=0)
-    >>> model = KernelPowerKMeans(n_clusters=2, random_state=0).fit(X)
-    >>> model.labels_.shape
-    (200,)
+    >>> from powerkmeans.metrics import clustering_accuracy
+    >>> X, y = make_blobs(500, centers=20, n_features=5, cluster_std=0.5, random_state=0)
+    >>> model = KernelPowerKMeans(n_clusters=20, random_state=0).fit(X)
+    >>> clustering_accuracy(y, model.labels_)
+    1.0
     >>> model.predict(X[:5]).tolist() == model.labels_[:5].tolist()
     True
 
@@ -219,7 +228,8 @@ class KernelPowerKMeans(
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Samples. float32 and float64 are computed in their own precision; sparse rows are CSR.
+            Samples. float32 and float64 are computed in their own precision. Sparse rows are CSR; Fourier
+            features keep them sparse, the other maps make them dense block by block.
         y : ignored
             For the convention of scikit-learn.
         sample_weight : array-like of shape (n_samples,), optional
@@ -267,17 +277,20 @@ class KernelPowerKMeans(
         return self._apply(X, block_typicality)
 
     def outlier_score(self, X: Any) -> Array:
-        """Return ``1 - typicality``: near 1 for samples far from every cluster.
+        """Return ``1 - typicality``: the larger, the farther from every cluster.
 
-        Always 0 for ``membership="fuzzy"``; fit with ``"possibilistic"`` to find outliers.
+        It approaches 1 for ``feature_map="identity"``. In the feature space of a kernel no sample is
+        farther than a bounded distance, so scores have a ceiling below 1: rank by them. Always 0 for
+        ``membership="fuzzy"``; fit with ``"possibilistic"`` to find outliers.
         """
         return 1 - self.typicality(X)
 
     def score(self, X: Any, y: None = None, sample_weight: Any = None) -> float:
-        """Return minus the mean loss at ``s_``.
+        """Return minus the mean loss of the samples at ``s_``.
 
-        Comparable between models that share the feature map and the number of clusters only: a wider
-        bandwidth or more clusters lower the loss whatever the clusters are worth.
+        For new data under one model. It does not compare models: it depends on ``s_``, where the
+        annealing happened to stop, and falls with a wider bandwidth whatever the clusters are worth, so
+        do not let a grid search choose the bandwidth or the number of clusters by it.
         """
         check_is_fitted(self)
         views = check_single_view(self, X, sample_weight, fitting=False)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from helpers import blobs, make_engine, make_problem, pass_over
+from powerkmeans import critical_exponent
 from powerkmeans.objective.updates import entropic_weights, updated
 from powerkmeans.solver.annealing import Geometric, Hard, critical_value
 from powerkmeans.solver.initialize import plus_plus, random_rows
@@ -140,12 +141,13 @@ def test_no_stop_while_centroids_are_together():
     X = np.concatenate([rng.normal(c, 1.0, (100, 12)) for c in (-0.6, 0.6)])
     X -= X.mean(axis=0)
     problem = make_problem([X])
-    # at s = -1 the collapse is stable: the pair closes up, and must be waited for
+    # at s = -0.2 the collapse is stable: the pair closes up, and must be waited for
+    assert critical_exponent(X) < -0.4
     start = Parameters(1e-3 * rng.normal(size=(2, 12)), np.ones(1))
     result = minimise(
         pass_over(make_engine([X]), problem),
         start,
-        schedule=Geometric(-1.0, 1.1, 2),
+        schedule=Geometric(-0.2, 1.1, 2),
         problem=problem,
         tol=1e-2,
         max_iter=300,
@@ -153,6 +155,22 @@ def test_no_stop_while_centroids_are_together():
     assert result.status is Status.CONVERGED
     assert result.history[3].n_distinct == 1
     assert result.history[-1].n_distinct == 2
+
+
+@pytest.mark.parametrize("settle_below", [0.0, -3.0])
+def test_no_stop_before_the_schedule_may_settle(settle_below):
+    X, _ = blobs()
+    problem = make_problem([X])
+    result = minimise(
+        pass_over(make_engine([X]), problem),
+        Parameters(X[[0, 50, 100]], np.ones(1)),
+        schedule=Geometric(-1.0, 1.1, 1, settle_below),
+        problem=problem,
+        tol=1e3,
+        max_iter=300,
+    )
+    assert result.status is Status.CONVERGED
+    assert (result.s <= -3.0) == (settle_below == -3.0)
 
 
 def test_growing_steps_are_not_convergence():
