@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from importlib.metadata import version as _version
 from typing import Any
 
 from powerkmeans import metrics
@@ -21,7 +20,7 @@ __all__ = [
     "suggest_n_components",
 ]
 
-__version__ = _version("powerkmeans")
+__version__ = "0.1.0"
 
 
 def load(path: str | os.PathLike[str]) -> Any:

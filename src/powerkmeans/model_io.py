@@ -37,7 +37,7 @@ def write(path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str
     part = target.with_name(f".{target.name}.{os.getpid()}-{threading.get_ident()}.part")
     try:
         with open(part, "wb") as stream:
-            np.savez_compressed(stream, allow_pickle=False, **arrays)
+            np.savez_compressed(stream, **arrays)
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(part, target)

@@ -153,8 +153,10 @@ def test_other_kinds_of_files_are_named(tmp_path):
 def test_a_flipped_byte_is_noticed(tmp_path):
     path = tmp_path / "model.npz"
     KernelPowerKMeans(3, random_state=0).fit(X).save(path)
+    with zipfile.ZipFile(path) as archive:
+        entry = archive.getinfo("centers.npy")
     whole = bytearray(path.read_bytes())
-    whole[len(whole) // 3] ^= 0xFF
+    whole[entry.header_offset + entry.compress_size // 2] ^= 0xFF
     path.write_bytes(whole)
     with pytest.raises(ValueError, match="is not a powerkmeans model, or is damaged"):
         powerkmeans.load(path)
