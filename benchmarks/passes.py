@@ -22,7 +22,7 @@ from powerkmeans.objective.membership import make_membership
 from powerkmeans.types import Parameters, Problem
 
 SHAPES = [(400_000, 216, 10), (60_000, 1190, 100)]
-_LLOYD_STEPS = 10
+_LLOYD_STEPS = 30
 
 
 def lloyd_seconds(X: np.ndarray, centers: np.ndarray) -> float:
