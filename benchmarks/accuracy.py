@@ -21,7 +21,7 @@ from sklearn.cluster import KMeans
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks.datasets import data_folder, load_views
-from benchmarks.report import mean_std, print_table, write_lines
+from benchmarks.report import mean_std, print_table, read_lines, write_lines
 from benchmarks.starts import features
 from powerkmeans import KernelPowerKMeans
 from powerkmeans.metrics import clustering_accuracy, normalized_mutual_info, purity
@@ -78,12 +78,13 @@ VARIANTS: dict[str, Run] = {
 }
 
 
-def run_set(folder: Path, name: str, seeds: int) -> list[dict[str, Any]]:
+def run_set(folder: Path, name: str, seeds: int, wanted: list[str] | None) -> list[dict[str, Any]]:
     file, chosen = SETS[name]
     views, y = load_views(folder, file)
     raw = np.hstack([views[i] for i in chosen])
     rows = []
     methods = METHODS | (VARIANTS if name.startswith("HW2") else {})
+    methods = {key: run for key, run in methods.items() if wanted is None or key in wanted}
     for scaling, X in (("raw", raw), ("standardised", StandardScaler().fit_transform(raw))):
         for method, run in methods.items():
             for seed in range(seeds):
@@ -104,6 +105,17 @@ def run_set(folder: Path, name: str, seeds: int) -> list[dict[str, Any]]:
             print(".", end="", flush=True)
     print(f" {name}")
     return rows
+
+
+def merged(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Old rows with those of the same data, scaling and method replaced, in their old places."""
+    keys = ("data", "scaling", "method")
+    groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for row in old:
+        groups.setdefault(tuple(row[k] for k in keys), []).append(row)
+    for key in {tuple(row[k] for k in keys) for row in new}:
+        groups[key] = [row for row in new if tuple(row[k] for k in keys) == key]
+    return [row for rows in groups.values() for row in rows]
 
 
 def table(rows: list[dict[str, Any]]) -> list[list[str]]:
@@ -133,10 +145,14 @@ def main() -> None:
     parser.add_argument("--data", help="folder of .npz data sets (default: $POWERKMEANS_DATA)")
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
+    parser.add_argument(
+        "--methods", nargs="+", choices=METHODS | VARIANTS, help="run these only; other rows stay as they were"
+    )
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     folder = data_folder(arguments.data)
-    rows = [row for name in arguments.sets for row in run_set(folder, name, arguments.seeds)]
+    new = [row for name in arguments.sets for row in run_set(folder, name, arguments.seeds, arguments.methods)]
+    rows = merged(read_lines("accuracy"), new)
     print_table(["data", "scaling", "method", "ACC", "NMI", "Purity", "ACC min, median, max", "s"], table(rows))
     print(f"written to {write_lines('accuracy', rows)}")
 

@@ -48,6 +48,12 @@ def write_lines(name: str, rows: Iterable[dict[str, Any]]) -> Path:
     return path
 
 
+def read_lines(name: str) -> list[dict[str, Any]]:
+    """Rows of an earlier run, without the line about the machine; none if there was no run."""
+    path = RESULTS / f"{name}.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()[1:]] if path.exists() else []
+
+
 def print_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """A Markdown table on stdout."""
     text = [[str(cell) for cell in row] for row in rows]

@@ -152,3 +152,14 @@ def test_runs_wait_past_the_critical_exponent():
     model = KernelPowerKMeans(4, random_state=0, tol=1e3).fit(X)
     for restart in model.restarts_:
         assert restart["s"] <= 1.5 * model.critical_exponent_
+
+
+@pytest.mark.parametrize("membership", ["fuzzy", "possibilistic"])
+@pytest.mark.parametrize(("n", "rank"), [(20, 20), (100, 100), (300, 3)])
+def test_few_rows_or_directions_in_many_columns(n, rank, membership, monkeypatch):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(n, rank)) @ rng.normal(size=(rank, 700)) if rank < n else rng.normal(size=(n, 700))
+    found = critical_exponent(X, membership=membership)
+    assert critical_exponent(X[::-1].copy(), membership=membership) == pytest.approx(found, rel=1e-6, abs=1e-9)
+    monkeypatch.setattr(collapse_module, "WHOLE_MOMENTS", 1000)
+    assert found == pytest.approx(critical_exponent(X, membership=membership), rel=1e-5, abs=1e-6)

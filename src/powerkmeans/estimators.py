@@ -73,9 +73,10 @@ class KernelPowerKMeans(
 
     reference_distance : {"global", "median", "within"} or float > 0, default="global"
         The squared distance (in feature space) at which the typicality of a sample is one half, for
-        ``membership="possibilistic"``. ``"global"``: mean squared distance to the mean; ``"median"``: its
-        median, which gross outliers cannot inflate (prefer it with ``feature_map="identity"``);
-        ``"within"``: mean squared distance to the nearest centroid of a k-means start.
+        ``membership="possibilistic"``. ``"global"``: mean squared distance to the mean; ``"median"``: median
+        squared distance to the median, which gross outliers cannot inflate (prefer it with
+        ``feature_map="identity"``); ``"within"``: mean squared distance to the nearest centroid of a
+        k-means start.
 
     s_init : "auto" or float < 0, default="auto"
         First exponent. ``"auto"`` starts near the critical exponent, at which clusters begin to separate
@@ -103,7 +104,7 @@ class KernelPowerKMeans(
         centroids are run once.
 
     max_iter : int, default=300
-        Most iterations of a run.
+        Most iterations of a run, its finish and its moves together.
 
     tol : float, default=1e-4
         A run has converged when, besides unchanged cluster sizes, no centroid's squared step exceeds

@@ -25,7 +25,7 @@ from powerkmeans.objective.membership import make_membership
 from powerkmeans.objective.updates import objective_value
 from powerkmeans.settings import Settings
 from powerkmeans.solver.annealing import Hard
-from powerkmeans.solver.mm import count_apart
+from powerkmeans.solver.mm import count_apart, spread_within
 from powerkmeans.types import (
     Array,
     Block,
@@ -42,6 +42,8 @@ from powerkmeans.warn import warn_caller
 
 # another start replaces the cloud's answer only if it is better by more than the features' own error
 CLOUD_MARGIN = 0.01
+# reference distances this far below or above the scatter leave the range of single precision
+SMALLEST_REFERENCE = 1e-12
 
 
 def fit_views(views: Views, settings: Settings, seed: int, listener: Listener) -> FitResult:
@@ -184,21 +186,29 @@ def _reference_distance(fuzzy: Task) -> Float64Array:
     if choice == "global":
         return prepared.scatter
     if choice == "median":
-        return _median_squared_norms(prepared)
+        return np.maximum(_median_scatter(prepared), SMALLEST_REFERENCE * prepared.scatter)
     if choice == "within":
         start = place_rows("k-means++", fuzzy, fuzzy.stream("reference"))
         sums = fuzzy.run_pass(fuzzy.minimise(start, Hard()).parameters, -math.inf)
         spread = np.sum(sums.scatter, axis=0) / np.sum(sums.mass, axis=0)
-        return np.maximum(spread, 1e-6 * prepared.scatter)
+        return np.maximum(spread, SMALLEST_REFERENCE * prepared.scatter)
+    ratio = float(choice) / prepared.scatter
+    if np.any(ratio < SMALLEST_REFERENCE) or np.any(ratio > 1 / SMALLEST_REFERENCE):
+        raise ValueError(
+            f"reference_distance={float(choice):g} is out of proportion to the mean squared distance of the "
+            f"features to their mean, {prepared.scatter[0]:g}."
+        )
     return np.full(len(prepared.scatter), float(choice))
 
 
-def _median_squared_norms(prepared: Prepared) -> Float64Array:
+def _median_scatter(prepared: Prepared) -> Float64Array:
+    """Median squared distance to the median, a view: no outlier moves either."""
     medians = []
     for feature_map, view in zip(prepared.maps, prepared.sample.views, strict=True):
         features = feature_map(view, np).astype(np.float64)
-        medians.append(weighted_median(np.vecdot(features, features), prepared.sample.weight))
-    return np.maximum(medians, 1e-6 * prepared.scatter)
+        offset = features - np.median(features, axis=0)
+        medians.append(weighted_median(np.vecdot(offset, offset), prepared.sample.weight))
+    return np.array(medians)
 
 
 def _restart(task: Task, start: Start, result: SolverResult) -> Restart:
@@ -229,6 +239,6 @@ def _finish(views: Views, task: Task, result: SolverResult) -> FitResult:
         inertia=float(final.hard_cost),
         bandwidths=prepared.bandwidths,
         n_used=int(np.sum(used)),
-        n_apart=count_apart(parameters, problem, float(final.hard_cost) / float(np.sum(final.sizes))),
+        n_apart=count_apart(parameters, problem, spread_within(final, parameters, problem)),
         history=result.history,
     )

@@ -47,7 +47,8 @@ def thin(times: Float64Array, weight: Float64Array, size: int) -> tuple[NDArray[
     """
     if len(weight) <= size:
         return np.arange(len(weight)), weight
-    keys = times / weight
+    with np.errstate(over="ignore"):  # subnormal weights wait for ever
+        keys = times / weight
     threshold = np.partition(keys, size)[size]
     kept = np.flatnonzero(keys < threshold)
     return kept, weight[kept] / -np.expm1(-weight[kept] * threshold)

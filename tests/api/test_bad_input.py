@@ -64,6 +64,12 @@ PARAMETERS = [
     ({"membership": "hard"}, "The 'membership' parameter must be one of 'fuzzy', 'possibilistic'"),
     ({"fuzziness": 1.0}, "The 'fuzziness' parameter must be a finite number > 1. Got 1.0"),
     ({"reference_distance": 0}, "parameter must be 'global', 'median', 'within' or a finite number > 0. Got 0"),
+    (
+        {"membership": "possibilistic", "reference_distance": 1e-30},
+        "reference_distance=1e-30 is out of proportion",
+    ),
+    ({"membership": "possibilistic", "reference_distance": 1e30}, "reference_distance=1e+30 is out of proportion"),
+    ({"membership": "possibilistic", "fuzziness": 5000.0}, "gives every sample the weight zero"),
     ({"s_init": 5}, "s_init=5 must be negative"),
     ({"s_init": 5}, "pass s_init=-5."),
     ({"s_init": 0}, "The 's_init' parameter must be 'auto' or a negative number (-inf is k-means). Got 0"),

@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.datasets import make_blobs
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from helpers import blobs
 from powerkmeans import KernelPowerKMeans
+from powerkmeans.metrics import clustering_accuracy
 
 X, Y = blobs(spread=1.0)
 
@@ -93,12 +95,36 @@ def test_reference_distances():
     phi = features_of(fit("global"), X)
     norms = np.sum((phi - phi.mean(axis=0)) ** 2, axis=1)
     assert fit("global").reference_distance_ == pytest.approx(np.mean(norms))
+    norms = np.sum((phi - np.median(phi, axis=0)) ** 2, axis=1)
     assert fit("median").reference_distance_ == pytest.approx(np.median(norms), rel=1e-2)
     plain = KernelPowerKMeans(3, random_state=0).fit(X)
     assert fit("within").reference_distance_ == pytest.approx(plain.inertia_ / len(X), rel=1e-2)
     assert fit(0.3).reference_distance_ == 0.3
     for reference in ("global", "median", "within", 0.3):
         assert len(np.unique(fit(reference).labels_)) == 3
+
+
+@pytest.mark.parametrize("far", [1e3, 1e4, 1e6])
+def test_one_gross_outlier_leaves_the_clusters_alone(far):
+    data, y = make_blobs(300, centers=3, n_features=2, random_state=3, cluster_std=0.7)
+    spoiled = np.vstack([data, [[far, far]]])
+    for seed in range(3):
+        fit = KernelPowerKMeans(
+            3,
+            feature_map="identity",
+            membership="possibilistic",
+            reference_distance="median",
+            random_state=seed,
+        ).fit(spoiled)
+        assert clustering_accuracy(y, fit.labels_[:-1]) == 1.0
+        assert np.argmax(fit.outlier_score(spoiled)) == 300
+
+
+def test_an_outlier_that_dominates_the_scatter_does_not_end_the_fit():
+    data, _ = make_blobs(300, centers=3, n_features=2, random_state=3, cluster_std=0.7)
+    fit = KernelPowerKMeans(4, feature_map="identity", random_state=0).fit(np.vstack([data, [[1e7, 1e7]]]))
+    plain = KernelPowerKMeans(3, feature_map="identity", random_state=0).fit(data)
+    assert fit.inertia_ == pytest.approx(plain.inertia_, rel=0.01)
 
 
 @pytest.mark.parametrize("fuzziness", [1.1, 1.2, 2.0])

@@ -8,6 +8,7 @@ import pytest
 
 from helpers import blobs, make_engine, make_problem, pass_over
 from powerkmeans import critical_exponent
+from powerkmeans.objective.membership import make_membership
 from powerkmeans.objective.updates import entropic_weights, updated
 from powerkmeans.solver.annealing import Geometric, Hard, critical_value
 from powerkmeans.solver.initialize import plus_plus, random_rows
@@ -25,6 +26,7 @@ def test_geometric_schedule():
     assert math.isfinite(schedule(10**9))
     assert Geometric(-2.0, 1.0, 3).ended(0)
     assert Geometric(-2.0, 1.1, 9).window == 10
+    assert Geometric(-2.0, 1.0, 9).window == 5
 
 
 def test_hard_schedule():
@@ -119,15 +121,29 @@ def test_plus_plus_finds_separated_clusters():
         assert len(set(y[chosen])) == 6
 
 
+def propose(X, centers, name="fuzzy", reference=1.0):
+    member = make_membership(name, 2.0)
+    return propose_move(X, np.ones(len(X)), centers, membership=member, reference=reference, margin=0.01)
+
+
+def test_an_outlier_does_not_hold_a_centroid_if_the_membership_bounds_it():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(c, 0.05, (30, 2)) for c in (0.0, 1.0)] + [[[1e4, 1e4]]])
+    stuck = np.array([[0.5, 0.5], [1e4, 1e4]])
+    assert propose(X, stuck) is None
+    moved = propose(X, stuck, "possibilistic", reference=0.5)
+    assert sorted(np.round(moved[:, 0]).tolist()) == [0.0, 1.0]
+
+
 def test_a_move_repairs_a_merged_pair():
     X = np.concatenate([np.random.default_rng(0).normal(c, 0.05, (30, 2)) for c in (0.0, 1.0, 5.0)])
     stuck = np.array([[0.5, 0.5], [4.9, 5.0], [5.1, 5.0]])
-    moved = propose_move(X, np.ones(90), stuck, 0.01)
+    moved = propose(X, stuck)
     assert moved is not None
     assert sorted(np.round(moved[:, 0]).tolist()) == [0.0, 1.0, 5.0]
     good = np.array([[0.0, 0.0], [1.0, 1.0], [5.0, 5.0]])
-    assert propose_move(X, np.ones(90), good, 0.01) is None
-    assert propose_move(X, np.ones(90), good[:1], 0.01) is None
+    assert propose(X, good) is None
+    assert propose(X, good[:1]) is None
 
 
 def test_critical_value_without_flat_part_is_closed_form():

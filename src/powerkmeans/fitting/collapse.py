@@ -17,6 +17,8 @@ from powerkmeans.types import Engine, Float64Array
 WHOLE_MOMENTS = 512
 _OVERSAMPLING, _KRYLOV_STEPS, _KRYLOV_WIDTH = 8, 16, 512
 _FIXED_POINT_STEPS, _FIXED_POINT_TOL = 100, 1e-9
+# what is left of a block of length one below this is rounding
+_EXHAUSTED = 1e-10
 _TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -65,9 +67,10 @@ def find_collapse(task: Task) -> Collapse:
         rank = min(task.settings.n_clusters + _OVERSAMPLING, width // 2)
         inputs = _on_leading_basis(engine, inputs, rank, task.stream("collapse"))
     sums = engine.fold(moment_sums, inputs)
+    _check_pull(float(sums.pull))
     return Collapse(
         point=inputs.point,
-        covariance=_projected(sums.covariance, inputs.basis) / float(sums.weight),
+        covariance=_projected(sums.covariance, inputs.basis) / float(sums.pull),
         sharp=_projected(sums.sharp, inputs.basis) / float(sums.pull),
         flat=_projected(sums.flat, inputs.basis) / float(sums.pull),
         fuzziness=problem.membership.fuzziness,
@@ -79,12 +82,21 @@ def _collapsed(engine: Engine, inputs: CollapseInput, scatter: float) -> Collaps
     """Iterate ``mu = sum_i g_i phi_i / sum_i g_i`` to its fixed point."""
     for _ in range(_FIXED_POINT_STEPS):
         sums = engine.fold(pull_sums, inputs)
+        _check_pull(float(sums.weight))
         point = sums.total / sums.weight
         moved = float(np.sum((point - inputs.point) ** 2))
         inputs = replace(inputs, point=point)
         if moved <= _FIXED_POINT_TOL**2 * scatter:
             break
     return inputs
+
+
+def _check_pull(total: float) -> None:
+    if not total > 0:
+        raise ValueError(
+            "The possibilistic membership gives every sample the weight zero: reference_distance is too small for "
+            "the data, or fuzziness too large."
+        )
 
 
 def _on_leading_basis(engine: Engine, inputs: CollapseInput, rank: int, rng: np.random.Generator) -> CollapseInput:
@@ -95,11 +107,19 @@ def _on_leading_basis(engine: Engine, inputs: CollapseInput, rank: int, rng: np.
         sums = engine.fold(moment_sums, replace(inputs, basis=block))
         pulls = sums.sharp + sums.flat
         mixed = sums.covariance / _length(sums.covariance) + pulls / _length(pulls)
-        for _ in range(2):  # twice is enough for orthogonality to rounding
-            mixed = mixed - basis @ (basis.T @ mixed)
-        block = np.linalg.qr(mixed)[0]
+        block = _new_directions(mixed, basis)
+        if block.shape[1] == 0:
+            break
         basis = np.concatenate([basis, block], axis=1)
     return replace(inputs, basis=basis)
+
+
+def _new_directions(block: Float64Array, basis: Float64Array) -> Float64Array:
+    """Orthonormal directions of ``block`` outside ``basis``; none where only rounding is left."""
+    rest = block - basis @ (basis.T @ block)
+    directions, lengths, _ = np.linalg.svd(rest, full_matrices=False)
+    directions = directions[:, lengths > _EXHAUSTED]
+    return np.linalg.qr(directions - basis @ (basis.T @ directions))[0]
 
 
 def _length(matrix: Float64Array) -> float:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from sklearn.metrics import pairwise_distances_argmin_min
 
 from powerkmeans.fitting.listener import Listener
 from powerkmeans.fitting.task import Task
@@ -25,8 +24,10 @@ def harden(task: Task, result: SolverResult, on_iteration: OnIteration) -> Solve
     The exponent of the result stays that of the annealing: soft memberships are taken at it.
     """
     left = task.settings.max_iter - len(result.history)
-    if result.status is not Status.CONVERGED or left < 1:
+    if result.status is not Status.CONVERGED:
         return result
+    if left < 1:
+        return result._replace(status=Status.MAX_ITER)
     hard = task.minimise(result.parameters, Hard(), on_iteration, left)
     return hard._replace(s=result.s, history=result.history + hard.history)
 
@@ -37,10 +38,12 @@ def improve(
     """Make moves for as long as each lowers the hard objective by ``MARGIN``."""
     settings = task.settings
     features, weight = task.sample_features(task.stream("moves"))
-    while result.status is Status.CONVERGED and len(result.history) < settings.max_iter:
+    while result.status is Status.CONVERGED:
         start = _proposal(task, result.parameters, features, weight)
         if start is None:
             break
+        if len(result.history) >= settings.max_iter:
+            return result._replace(status=Status.MAX_ITER), replace(restart, status=Status.MAX_ITER)
         listener.begin(f"move {restart.n_moves + 1}: a centroid goes where it saves more")
         schedule = Geometric(result.s, settings.anneal_factor, settings.anneal_every)
         left = settings.max_iter - len(result.history)
@@ -65,15 +68,17 @@ def improve(
 
 
 def _proposal(task: Task, parameters: Parameters, features: Array, weight: Float64Array) -> Parameters | None:
-    """Centroids with one moved, judged in the space where plain distances are ``dbar``.
-
-    Rows count by their typicality, so that far outliers do not call for a centroid of their own.
-    """
-    weights, membership = parameters.view_weights, task.problem.membership
+    """Centroids with one moved, judged in the space where plain distances are ``dbar``."""
+    weights = parameters.view_weights
     scale = column_scale(weights, task.problem)
-    rows, centers = features * scale.astype(features.dtype), parameters.centers * scale
-    _, distance = pairwise_distances_argmin_min(rows, centers.astype(rows.dtype))
     reference = float(weights @ task.problem.reference_distance)
-    degree = membership.degrees(distance.astype(np.float64) ** 2, reference, np)
-    moved = propose_move(rows, weight * membership.attraction(degree, np), centers, MARGIN)
+    with np.errstate(over="ignore", under="ignore"):  # as in the engine: limits, not errors
+        moved = propose_move(
+            features * scale.astype(features.dtype),
+            weight,
+            parameters.centers * scale,
+            membership=task.problem.membership,
+            reference=reference,
+            margin=MARGIN,
+        )
     return None if moved is None else Parameters(moved / scale, weights)

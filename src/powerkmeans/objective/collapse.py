@@ -33,17 +33,16 @@ class ScatterSums(Sums):
 class MomentSums(Sums):
     """Second moments, whole (P, P) or times a basis (P, r).
 
-    covariance : ``sum_i v_i x_i x_i^T``
+    covariance : ``sum_i g_i (x_i - mu) (x_i - mu)^T``
     sharp : ``sum_i g_i u_i z_i z_i^T``, the part multiplied by ``1 - s``
     flat : ``sum_i g_i (1 - u_i) z_i z_i^T``, the part multiplied by ``m / (m-1)``
-    pull, weight : ``sum_i g_i`` and ``sum_i v_i``
+    pull : ``sum_i g_i``
     """
 
     covariance: Array
     sharp: Array
     flat: Array
     pull: Array
-    weight: Array
 
 
 @dataclass(frozen=True)
@@ -83,7 +82,7 @@ def pull_sums(block: Block, inputs: CollapseInput) -> MeanSums:
 
 
 def moment_sums(block: Block, inputs: CollapseInput) -> MomentSums:
-    """Second moments about the data's mean and about the collapsed point."""
+    """Second moments about the collapsed point, as samples pull there."""
     xp = array_namespace(block.views[0])
     rows = scaled_rows(block, inputs, xp)
     offset = rows - xp.asarray(inputs.point, dtype=rows.dtype)
@@ -93,11 +92,10 @@ def moment_sums(block: Block, inputs: CollapseInput) -> MomentSums:
     sharp = _second_moment(offset, pull * degree * inverse, inputs.basis, xp)
     flat = pull * (1 - degree) * inverse
     return MomentSums(
-        covariance=_second_moment(rows, block.weight, inputs.basis, xp),
+        covariance=_second_moment(offset, pull, inputs.basis, xp),
         sharp=sharp,
         flat=_second_moment(offset, flat, inputs.basis, xp) if xp.any(flat) else xp.zeros_like(sharp),
         pull=xp.sum(pull, dtype=xp.float64),
-        weight=xp.sum(block.weight, dtype=xp.float64),
     )
 
 

@@ -61,7 +61,7 @@ class Geometric:
 
     @property
     def window(self) -> int:
-        return max(5, self.every + 1)
+        return 5 if self.factor == 1 else max(5, self.every + 1)
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,8 @@ from powerkmeans.types import (
 APART = 1e-4
 # a spread below this share of the scatter leaves nothing to explain
 NEGLIGIBLE = 1e-14
+# and a squared step below this share is rounding
+STILL = 1e-24
 
 
 class _Snapshot(NamedTuple):
@@ -64,8 +66,10 @@ def minimise(
         if on_iteration is not None and on_iteration(line):
             status = Status.INTERRUPTED
             break
-        spread = line.hard_cost / float(np.sum(sums.sizes))
-        if spread <= NEGLIGIBLE * float(new.view_weights @ problem.scatter):
+        spread = spread_within(sums, new, problem)
+        scatter = float(new.view_weights @ problem.scatter)
+        still = largest_shift <= max(tol * spread, STILL * scatter)
+        if still and spread <= NEGLIGIBLE * scatter:
             status = Status.EXACT
             break
         ended = schedule.ended(iteration)
@@ -74,6 +78,12 @@ def minimise(
             status = Status.CONVERGED
             break
     return SolverResult(parameters, s, status, tuple(history))
+
+
+def spread_within(sums: PassStatistics, parameters: Parameters, problem: Problem) -> float:
+    """Mean squared distance to the nearest centroid; bounded, as a far outlier's pull is, by the reference."""
+    spread = float(sums.hard_cost) / float(np.sum(sums.sizes))
+    return min(spread, float(parameters.view_weights @ problem.reference_distance))
 
 
 def count_apart(parameters: Parameters, problem: Problem, spread: float) -> int:
@@ -89,13 +99,12 @@ def count_apart(parameters: Parameters, problem: Problem, spread: float) -> int:
 def _line(
     s: float, parameters: Parameters, sums: PassStatistics, largest_shift: float, problem: Problem
 ) -> Iteration:
-    spread = float(sums.hard_cost) / float(np.sum(sums.sizes))
     return Iteration(
         s=s,
         objective=objective_value(sums.loss, parameters, problem),
         hard_cost=float(sums.hard_cost),
         shift=float(np.sqrt(largest_shift)),
-        n_distinct=count_apart(parameters, problem, spread),
+        n_distinct=count_apart(parameters, problem, spread_within(sums, parameters, problem)),
         view_weights=tuple(parameters.view_weights.tolist()),
     )
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from powerkmeans.types import Array, Float64Array
+from powerkmeans.types import Array, Float64Array, Membership
 
 _POWER_STEPS, _LLOYD_STEPS = 5, 3
 _CHUNK = 2**24
@@ -20,21 +20,35 @@ class Split(NamedTuple):
     second: Float64Array
 
 
-def propose_move(rows: Array, weight: Float64Array, centers: Float64Array, margin: float) -> Float64Array | None:
+def propose_move(
+    rows: Array,
+    weight: Float64Array,
+    centers: Float64Array,
+    *,
+    membership: Membership,
+    reference: float,
+    margin: float,
+) -> Float64Array | None:
     """Return centroids with one of them moved, or None if no move promises to save ``margin`` of the cost.
 
-    Deleting a centroid costs what its rows pay for the way to their second nearest; splitting a cluster
-    in two saves what two centroids explain of it. Both are measured on a sample of rows.
+    Deleting a centroid costs what its rows lose by going to their second nearest; splitting a cluster in two
+    saves what two centroids explain of it, rows counting by their typicality. So a far outlier neither
+    holds a centroid nor calls for one if the membership bounds it. Both are measured on a sample of rows.
     """
     if len(centers) < 2:
         return None
     labels, nearest, second = _two_nearest(rows, centers)
-    deletion = np.bincount(labels, weights=weight * (second - nearest), minlength=len(centers))
-    splits = [_split(rows[labels == j], weight[labels == j]) for j in range(len(centers))]
+    degree = membership.degrees(nearest, reference, np)
+    far = membership.degrees(second, reference, np)
+    cost = membership.divergence(nearest, degree, reference, np)
+    loss = membership.divergence(second, far, reference, np) - cost
+    deletion = np.bincount(labels, weights=weight * loss, minlength=len(centers))
+    pull = weight * membership.attraction(degree, np)
+    splits = [_split(rows[labels == j], pull[labels == j]) for j in range(len(centers))]
     grown = int(np.argmax([split.gain for split in splits]))
     deletion[grown] = np.inf
     moved = int(np.argmin(deletion))
-    if splits[grown].gain - deletion[moved] <= margin * float(weight @ nearest):
+    if splits[grown].gain - deletion[moved] <= margin * float(weight @ cost):
         return None
     result = centers.copy()
     result[grown], result[moved] = splits[grown].first, splits[grown].second
