@@ -298,6 +298,14 @@ class KernelPowerKMeans(
         sums = precise_statistics(self._fit.model, views, self.engine)
         return -float(sums.loss) / float(np.sum(views.weight, dtype=np.float64))
 
+    @property
+    def partial_fit(self) -> Any:
+        """Not part of this version; the message says what to do instead."""
+        raise AttributeError(
+            "KernelPowerKMeans has no partial_fit in this version; fit all rows at once, or a sample of them and "
+            "predict the rest."
+        )
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one .npz file that contains no pickle; see :func:`powerkmeans.load`."""
         check_is_fitted(self)
