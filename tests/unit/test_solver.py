@@ -18,6 +18,10 @@ from powerkmeans.streams import thin
 from powerkmeans.types import Parameters, Status
 
 
+def solve(X, problem, start, schedule, **options):
+    return minimise(pass_over(make_engine([X]), problem), start, schedule=schedule, problem=problem, **options)
+
+
 def test_geometric_schedule():
     schedule = Geometric(-2.0, 1.5, 3)
     assert [schedule(t) for t in range(7)] == pytest.approx([-2, -2, -2, -3, -3, -3, -4.5])
@@ -47,9 +51,7 @@ def test_hard_passes_are_lloyd_steps():
     X, y = blobs()
     problem = make_problem([X])
     start = Parameters(X[[0, 50, 100]], np.ones(1))
-    result = minimise(
-        pass_over(make_engine([X]), problem), start, schedule=Hard(), problem=problem, tol=0.0, max_iter=100
-    )
+    result = solve(X, problem, start, Hard(), tol=0.0, max_iter=100)
     assert result.status is Status.CONVERGED
     means = np.stack([X[y == j].mean(axis=0) for j in range(3)])
     assert result.parameters.centers == pytest.approx(means)
@@ -59,14 +61,7 @@ def test_every_sample_on_a_centroid_ends_the_run():
     X = np.repeat(np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 3.0]]), 4, axis=0)
     problem = make_problem([X])
     start = Parameters(np.array([[0.1, 0.0], [0.9, 0.1], [0.0, 2.9], [0.5, 0.5]]), np.ones(1))
-    result = minimise(
-        pass_over(make_engine([X]), problem),
-        start,
-        schedule=Geometric(-1.0, 1.2, 1),
-        problem=problem,
-        tol=1e-4,
-        max_iter=300,
-    )
+    result = solve(X, problem, start, Geometric(-1.0, 1.2, 1), tol=1e-4, max_iter=300)
     assert result.status is Status.EXACT
     assert np.all(np.isfinite(result.parameters.centers))
 
@@ -75,14 +70,8 @@ def test_a_listener_can_stop_the_run():
     X, _ = blobs()
     problem = make_problem([X])
     start = Parameters(X[:3], np.ones(1))
-    result = minimise(
-        pass_over(make_engine([X]), problem),
-        start,
-        schedule=Geometric(-1.0),
-        problem=problem,
-        tol=0.0,
-        max_iter=50,
-        on_iteration=lambda line: line.s < -1.05,
+    result = solve(
+        X, problem, start, Geometric(-1.0), tol=0.0, max_iter=50, on_iteration=lambda line: line.s < -1.05
     )
     assert result.status is Status.INTERRUPTED
     assert len(result.history) == 5
@@ -160,14 +149,7 @@ def test_no_stop_while_centroids_are_together():
     # at s = -0.2 the collapse is stable: the pair closes up, and must be waited for
     assert critical_exponent(X) < -0.4
     start = Parameters(1e-3 * rng.normal(size=(2, 12)), np.ones(1))
-    result = minimise(
-        pass_over(make_engine([X]), problem),
-        start,
-        schedule=Geometric(-0.2, 1.1, 2),
-        problem=problem,
-        tol=1e-2,
-        max_iter=300,
-    )
+    result = solve(X, problem, start, Geometric(-0.2, 1.1, 2), tol=1e-2, max_iter=300)
     assert result.status is Status.CONVERGED
     assert result.history[3].n_distinct == 1
     assert result.history[-1].n_distinct == 2
@@ -177,11 +159,11 @@ def test_no_stop_while_centroids_are_together():
 def test_no_stop_before_the_schedule_may_settle(settle_below):
     X, _ = blobs()
     problem = make_problem([X])
-    result = minimise(
-        pass_over(make_engine([X]), problem),
+    result = solve(
+        X,
+        problem,
         Parameters(X[[0, 50, 100]], np.ones(1)),
-        schedule=Geometric(-1.0, 1.1, 1, settle_below),
-        problem=problem,
+        Geometric(-1.0, 1.1, 1, settle_below),
         tol=1e3,
         max_iter=300,
     )
