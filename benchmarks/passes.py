@@ -19,7 +19,7 @@ from powerkmeans.engines.blas import single_threaded_blas
 from powerkmeans.features.maps import IdentityMap
 from powerkmeans.objective.block import block_statistics, prepare
 from powerkmeans.objective.membership import make_membership
-from powerkmeans.types import Parameters, Problem
+from powerkmeans.types import Parameters, Problem, Views
 
 SHAPES = [(400_000, 216, 10), (60_000, 1190, 100)]
 _LLOYD_STEPS = 30
@@ -52,7 +52,7 @@ def measure(n: int, p: int, k: int, repeats: int) -> list[dict[str, object]]:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((n, p), dtype=np.float32)
     centers = X[:k].copy()
-    rows = NumpyEngine((X,), np.ones(n, dtype=np.float32), NumpyOptions())
+    rows = NumpyEngine(Views(("X",), (X,), np.ones(n, dtype=np.float32)), NumpyOptions())
     engine = rows.with_features((IdentityMap(p),), keep=True)
     times: dict[str, list[float]] = {"lloyd": [], "fuzzy": [], "possibilistic": []}
     for _ in range(repeats):  # interleaved, so that a busy neighbour slows all alike

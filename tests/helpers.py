@@ -8,15 +8,21 @@ from powerkmeans.engines import NumpyEngine, NumpyOptions
 from powerkmeans.features.maps import IdentityMap
 from powerkmeans.objective.block import block_statistics, prepare
 from powerkmeans.objective.membership import make_membership
-from powerkmeans.types import Problem
+from powerkmeans.types import Problem, Views
 
 
-def make_engine(views, weight=None, options=None, keep=True):
+def make_views(arrays, weight=None, present=None):
+    """Views as they come out of the checks."""
+    arrays = tuple(np.ascontiguousarray(a) if isinstance(a, np.ndarray) else a for a in arrays)
+    weight = np.ones(arrays[0].shape[0], dtype=arrays[0].dtype) if weight is None else np.asarray(weight)
+    return Views(tuple(f"view_{i}" for i in range(len(arrays))), arrays, weight, present)
+
+
+def make_engine(views, weight=None, options=None, keep=True, present=None):
     """An engine on features that are given as they are."""
-    views = tuple(np.ascontiguousarray(v) for v in views)
-    weight = np.ones(len(views[0]), dtype=views[0].dtype) if weight is None else np.asarray(weight)
-    maps = tuple(IdentityMap(v.shape[1]) for v in views)
-    return NumpyEngine(views, weight, options or NumpyOptions()).with_features(maps, keep)
+    views = make_views(views, weight, present)
+    maps = tuple(IdentityMap(v.shape[1]) for v in views.arrays)
+    return NumpyEngine(views, options or NumpyOptions()).with_features(maps, keep)
 
 
 def make_problem(views, membership="fuzzy", fuzziness=2.0, reference=None, entropy=1.0):

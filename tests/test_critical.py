@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from helpers import blobs
+from helpers import blobs, make_views
 from powerkmeans import KernelPowerKMeans, critical_exponent
 from powerkmeans.fit import make_task
 from powerkmeans.fitting import collapse as collapse_module
@@ -19,13 +19,12 @@ from powerkmeans.objective.updates import updated
 from powerkmeans.settings import check_settings
 from powerkmeans.solver.annealing import Geometric, growth_rate
 from powerkmeans.types import Parameters
-from powerkmeans.views import Views
 
 
 def task_on(X, weight=None, **parameters):
     settings = check_settings(KernelPowerKMeans(4, **parameters).get_params())
     weight = np.ones(len(X)) if weight is None else weight
-    return make_task(Views(("X",), (X,), weight), settings, seed=0)
+    return make_task(make_views([X], weight), settings, seed=0)
 
 
 def measured_growth(task, collapse, s):
@@ -130,9 +129,12 @@ def test_flat_spectra_beyond_whole_moments():
 def test_signs_of_directions_follow_a_fixed_vector():
     rng = np.random.default_rng(3)
     generic = np.random.default_rng(0).standard_normal(30)
+    ones = np.ones(30)
     for _ in range(5):
         root = rng.normal(size=(30, 30))
-        collapse = Collapse(np.zeros(30), root @ root.T, np.eye(30), np.zeros((30, 30)), 2.0, None)
+        collapse = Collapse(
+            ones, ones[:1], ones, generic, root @ root.T, np.eye(30), np.zeros((30, 30)), 2.0, None
+        )
         values, vectors = collapse.leading(10)
         assert np.all(np.diff(values) <= 0)
         assert np.all(generic @ vectors > 0)

@@ -1,4 +1,4 @@
-"""Clustering that does not get stuck: kernel power k-means on random features."""
+"""Clustering that does not get stuck: kernel power k-means on random features, over one view or several."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from typing import Any
 
 from powerkmeans import metrics
 from powerkmeans.critical import critical_exponent
-from powerkmeans.estimators import KernelPowerKMeans
+from powerkmeans.estimators import KernelPowerKMeans, MultiViewPowerKMeans
+from powerkmeans.explain import explain_views
 from powerkmeans.features.dimension import suggest_n_components
 from powerkmeans.model_io import load_estimator as _load_estimator
 
 __all__ = [
     "KernelPowerKMeans",
+    "MultiViewPowerKMeans",
     "__version__",
     "critical_exponent",
+    "explain_views",
     "load",
     "metrics",
     "suggest_n_components",
@@ -25,4 +28,4 @@ __version__ = "0.1.0"
 
 def load(path: str | os.PathLike[str]) -> Any:
     """Read any model that an estimator's ``save`` wrote."""
-    return _load_estimator(path, {"KernelPowerKMeans": KernelPowerKMeans})
+    return _load_estimator(path, {cls.__name__: cls for cls in (KernelPowerKMeans, MultiViewPowerKMeans)})

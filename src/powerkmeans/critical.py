@@ -11,7 +11,8 @@ from powerkmeans.estimators import KernelPowerKMeans
 from powerkmeans.fit import make_task
 from powerkmeans.fitting.collapse import find_collapse
 from powerkmeans.settings import check_settings
-from powerkmeans.views import FLOATS, Views, check_weight
+from powerkmeans.types import Views
+from powerkmeans.views import FLOATS, check_weight
 
 
 def critical_exponent(

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from powerkmeans.engines import open_engine
 from powerkmeans.engines.blas import single_threaded_blas
 from powerkmeans.features.bandwidth import weighted_median
-from powerkmeans.fitting.collapse import find_collapse
+from powerkmeans.fitting.collapse import collapsed_losses, find_collapse
 from powerkmeans.fitting.listener import Listener
 from powerkmeans.fitting.moves import harden, improve
 from powerkmeans.fitting.preparation import WORKING_PER_CLUSTER, Prepared, prepare_features
@@ -21,6 +21,7 @@ from powerkmeans.fitting.starts import Start, needs_collapse, place, place_rows,
 from powerkmeans.fitting.task import Task
 from powerkmeans.model import FitResult, Model, Restart
 from powerkmeans.objective.block import PassInput, block_distances, block_labels, block_statistics, prepare
+from powerkmeans.objective.evidence import Evidence, view_evidence
 from powerkmeans.objective.membership import make_membership
 from powerkmeans.objective.updates import objective_value
 from powerkmeans.settings import Settings
@@ -36,12 +37,15 @@ from powerkmeans.types import (
     Problem,
     SolverResult,
     Status,
+    Views,
 )
-from powerkmeans.views import Views
 from powerkmeans.warn import warn_caller
 
 # another start replaces the cloud's answer only if it is better by more than the features' own error
 CLOUD_MARGIN = 0.01
+# lambda over the loss of a view before there are clusters: at 1 a noise view keeps a third of the weight of
+# two, at 0.3 a fourteenth
+ENTROPY_SHARE = 0.3
 # reference distances this far below or above the scatter leave the range of single precision
 SMALLEST_REFERENCE = 1e-12
 
@@ -55,6 +59,8 @@ def fit_views(views: Views, settings: Settings, seed: int, listener: Listener) -
         collapse = find_collapse(task) if needs_collapse(settings) else None
         critical = None if collapse is None else collapse.critical
         listener.note(_about_critical(critical))
+        if len(task.problem.scatter) > 1:
+            listener.note(f"entropy (lambda) {task.problem.entropy:.6g}")
         starts, results, restarts = plan_starts(settings, critical), list[SolverResult](), list[Restart]()
         for index, start in enumerate(starts):
             listener.begin(f"run {index + 1} of {len(starts)}: start {start.init}, s from {start.s_init:.4g}")
@@ -78,12 +84,24 @@ def make_task(views: Views, settings: Settings, seed: int) -> Task:
     prepared = prepare_features(views, settings, seed)
     membership = make_membership("fuzzy", settings.fuzziness)
     fuzzy = Problem(membership, prepared.splits, prepared.scatter, prepared.scatter)
-    task = Task(prepared, fuzzy, settings, seed)
+    task = _with_entropy(Task(prepared, fuzzy, settings, seed))
     if settings.membership == "fuzzy":
         return task
     membership = make_membership(settings.membership, settings.fuzziness)
     problem = replace(fuzzy, membership=membership, reference_distance=_reference_distance(task))
-    return replace(task, problem=problem)
+    return _with_entropy(replace(task, problem=problem))
+
+
+def _with_entropy(task: Task) -> Task:
+    """Fix lambda: as given, or a share of the mean loss of a view where all centroids sit together."""
+    choice = task.settings.entropy
+    if not isinstance(choice, str):
+        entropy = choice
+    elif len(task.problem.scatter) == 1:
+        return task
+    else:
+        entropy = ENTROPY_SHARE * float(np.mean(collapsed_losses(task)))
+    return replace(task, problem=replace(task.problem, entropy=entropy))
 
 
 def choose_restart(restarts: list[Restart]) -> int:
@@ -123,9 +141,17 @@ def precise_statistics(model: Model, views: Views, engine: object) -> PassStatis
         return rows.fold(block_statistics, prepare(model.parameters, model.s, model.problem, double))
 
 
+def precise_evidence(model: Model, views: Views, engine: object) -> Evidence:
+    """What each view says about the model's clusters, in float64."""
+    double = np.dtype(np.float64)
+    with single_threaded_blas():
+        rows = _open(model, views, engine, double)
+        return rows.fold(view_evidence, prepare(model.parameters, model.s, model.problem, double))
+
+
 def _open(model: Model, views: Views, engine: object, dtype: np.dtype[Any]) -> Engine:
     """Rows seen through the model's maps, in the given precision."""
-    rows = open_engine(engine, views.arrays, views.weight)
+    rows = open_engine(engine, model.used(views))
     maps = tuple(replace(m, dtype=dtype.name) for m in model.maps)
     working = WORKING_PER_CLUSTER * len(model.parameters.centers)
     return rows.with_features(maps, keep=False, working=working)
@@ -198,16 +224,18 @@ def _reference_distance(fuzzy: Task) -> Float64Array:
             f"reference_distance={float(choice):g} is out of proportion to the mean squared distance of the "
             f"features to their mean, {prepared.scatter[0]:g}."
         )
-    return np.full(len(prepared.scatter), float(choice))
+    # the part of the scale that makes up for missing rows scales every squared distance, this one too
+    squared_scale = np.array([m.scale**2 for m in prepared.maps])
+    return float(choice) * (squared_scale if fuzzy.settings.view_scaling is None else prepared.scatter)
 
 
 def _median_scatter(prepared: Prepared) -> Float64Array:
     """Median squared distance to the median, a view: no outlier moves either."""
     medians = []
-    for feature_map, view in zip(prepared.maps, prepared.sample.views, strict=True):
-        features = feature_map(view, np).astype(np.float64)
+    for feature_map, sample in zip(prepared.maps, prepared.view_samples, strict=True):
+        features = feature_map(sample.views[0], np).astype(np.float64)
         offset = features - np.median(features, axis=0)
-        medians.append(weighted_median(np.vecdot(offset, offset), prepared.sample.weight))
+        medians.append(weighted_median(np.vecdot(offset, offset), sample.weight))
     return np.array(medians)
 
 
@@ -230,7 +258,16 @@ def _finish(views: Views, task: Task, result: SolverResult) -> FitResult:
     used = np.bincount(labels, minlength=len(found.centers)) > 0
     order = np.argsort(~used, kind="stable")
     parameters = Parameters(found.centers[order], found.view_weights)
-    model = Model(views.names, prepared.maps, parameters, problem, result.s, engine.dtype)
+    model = Model(
+        view_names=views.names,
+        used_views=tuple(views.names.index(name) for name in prepared.views.names),
+        view_widths=tuple(int(array.shape[1]) for array in views.arrays),
+        maps=prepared.maps,
+        parameters=parameters,
+        problem=problem,
+        s=result.s,
+        dtype=engine.dtype,
+    )
     final = precise_statistics(model, views, task.settings.engine)
     return FitResult(
         model=model,

@@ -8,24 +8,49 @@ from typing import Any
 import numpy as np
 
 from powerkmeans.features.maps import CentredMap
-from powerkmeans.types import Array, Iteration, Parameters, Problem, Status
+from powerkmeans.types import Array, Iteration, Parameters, Problem, Status, Views
 
 
 @dataclass(frozen=True)
 class Model:
-    """Feature maps, centroids in their centred space, and the objective they were found under."""
+    """Feature maps, centroids in their centred space, and the objective they were found under.
+
+    ``view_names`` and ``view_widths`` are those of all views that were given; everything else is of the used
+    ones, at ``used_views`` among them (constant views are not used).
+    """
 
     view_names: tuple[str, ...]
+    used_views: tuple[int, ...]
+    view_widths: tuple[int, ...]
     maps: tuple[CentredMap, ...]
     parameters: Parameters
     problem: Problem
     s: float
     dtype: np.dtype[Any]
 
+    def used(self, views: Views) -> Views:
+        """The views that the model looks at."""
+        if len(self.used_views) == len(self.view_names):
+            return views
+        rest = views.select(list(self.used_views))
+        if rest.present is not None and not np.all(np.any(rest.present, axis=1)):
+            row = int(np.flatnonzero(~np.any(rest.present, axis=1))[0])
+            raise ValueError(f"Sample {row} has no view but those that were constant in fit and say nothing.")
+        return rest
+
+    def for_all_views(self, values: Array, otherwise: float) -> Array:
+        """Values of the used views, the last axis, among those of all views."""
+        values = np.asarray(values, dtype=np.float64)
+        result = np.full((*values.shape[:-1], len(self.view_names)), otherwise)
+        result[..., list(self.used_views)] = values
+        return result
+
     def cluster_centers(self) -> list[Array]:
-        """Centroids as points of each view's own (uncentred) feature space."""
-        parts = zip(self.maps, self.problem.view_slices, strict=True)
-        return [m.uncentred(self.parameters.centers[:, part]).astype(self.dtype) for m, part in parts]
+        """Centroids as points of each view's own (uncentred) feature space; none where a view is not used."""
+        centers = [np.zeros((len(self.parameters.centers), 0), dtype=self.dtype) for _ in self.view_names]
+        for view, feature_map, part in zip(self.used_views, self.maps, self.problem.view_slices, strict=True):
+            centers[view] = feature_map.uncentred(self.parameters.centers[:, part]).astype(self.dtype)
+        return centers
 
 
 @dataclass(frozen=True)
@@ -74,5 +99,5 @@ def history_table(result: FitResult) -> dict[str, Array]:
         "inertia": np.array([line.hard_cost for line in lines]),
         "shift": np.array([line.shift for line in lines]),
         "n_distinct": np.array([line.n_distinct for line in lines]),
-        "view_weights": np.array([line.view_weights for line in lines]),
+        "view_weights": result.model.for_all_views([line.view_weights for line in lines], 0.0),
     }

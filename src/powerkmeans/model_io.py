@@ -8,6 +8,7 @@ import os
 import threading
 import zipfile
 import zlib
+from collections.abc import Mapping
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -76,8 +77,6 @@ def save_estimator(estimator: Any, path: str | os.PathLike[str]) -> None:
     """Write a fitted estimator: its parameters, its fit, and the columns it knows."""
     header, arrays = _pack_result(estimator._fit)
     parameters = estimator.get_params(deep=False)
-    if not isinstance(parameters["init"], str):
-        arrays["init"] = np.asarray(parameters.pop("init"), dtype=np.float64)
     if not isinstance(parameters["engine"], str):
         del parameters["engine"]  # belongs to the machine, not to the model
     if not isinstance(parameters["random_state"], (Integral, type(None))):
@@ -85,7 +84,7 @@ def save_estimator(estimator: Any, path: str | os.PathLike[str]) -> None:
     names = getattr(estimator, "feature_names_in_", None)
     header |= {
         "estimator": type(estimator).__name__,
-        "parameters": {name: _plain(value) for name, value in parameters.items()},
+        "parameters": {name: _packed(value, arrays, f"parameter.{name}") for name, value in parameters.items()},
         "n_features_in": estimator.n_features_in_,
         "feature_names_in": None if names is None else list(names),
     }
@@ -104,8 +103,8 @@ def load_estimator(path: str | os.PathLike[str], classes: dict[str, Any]) -> Any
 
 
 def _restore(header: dict[str, Any], arrays: dict[str, Any], cls: Any) -> Any:
-    parameters = {name: _number(value) for name, value in header["parameters"].items()}
-    if "init" in arrays:
+    parameters = {name: _unpacked(value, arrays) for name, value in header["parameters"].items()}
+    if "init" in arrays:  # as the first version of the format has it
         parameters["init"] = arrays["init"]
     estimator = cls(**parameters)
     estimator._keep(_unpack_result(header, arrays))
@@ -119,11 +118,13 @@ def _pack_result(result: FitResult) -> tuple[dict[str, Any], dict[str, Any]]:
     model, problem = result.model, result.model.problem
     header: dict[str, Any] = {
         "view_names": list(model.view_names),
+        "used_views": list(model.used_views),
+        "view_widths": list(model.view_widths),
         "s": _plain(model.s),
         "dtype": model.dtype.name,
         "membership": problem.membership.name,
         "fuzziness": problem.membership.fuzziness,
-        "entropy": problem.entropy,
+        "entropy": _plain(problem.entropy),
         "splits": list(problem.splits),
         "maps": [_map_header(m) for m in model.maps],
         "objective": result.objective,
@@ -143,6 +144,7 @@ def _pack_result(result: FitResult) -> tuple[dict[str, Any], dict[str, Any]]:
         "scatter": problem.scatter,
     }
     arrays |= {f"history.{name}": column for name, column in history_table(result).items()}
+    arrays["history.view_weights"] = np.array([line.view_weights for line in result.history])
     for index, feature_map in enumerate(model.maps):
         arrays[f"map{index}.mean"] = feature_map.mean
         arrays |= {f"map{index}.{k}": v for k, v in vars(feature_map.base).items() if isinstance(v, np.ndarray)}
@@ -155,10 +157,12 @@ def _unpack_result(header: dict[str, Any], arrays: dict[str, Any]) -> FitResult:
         splits=tuple(header["splits"]),
         reference_distance=arrays["reference_distance"],
         scatter=arrays["scatter"],
-        entropy=header["entropy"],
+        entropy=_number(header["entropy"]),
     )
     model = Model(
         view_names=tuple(header["view_names"]),
+        used_views=tuple(header.get("used_views", [0])),
+        view_widths=tuple(header.get("view_widths", [header["n_features_in"]])),
         maps=tuple(_unpack_map(entry, arrays, f"map{i}.") for i, entry in enumerate(header["maps"])),
         parameters=Parameters(arrays["centers"], arrays["view_weights"]),
         problem=problem,
@@ -202,6 +206,36 @@ def _unpack_map(entry: dict[str, Any], arrays: dict[str, Any], prefix: str) -> C
     own = {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
     mean = own.pop("mean")
     return CentredMap(_BASES[entry["kind"]](**own, **entry["plain"]), mean, entry["dtype"], entry["scale"])
+
+
+def _packed(value: Any, arrays: dict[str, Any], name: str) -> Any:
+    """A parameter as JSON has it; numeric arrays inside go to ``arrays`` under a name."""
+    if isinstance(value, Mapping):
+        return {"dict": {key: _packed(item, arrays, f"{name}.{key}") for key, item in value.items()}}
+    if isinstance(value, slice):
+        return {"slice": [_plain(bound) for bound in (value.start, value.stop, value.step)]}
+    if isinstance(value, (list, tuple, range)):
+        return {"list": [_packed(item, arrays, f"{name}.{i}") for i, item in enumerate(value)]}
+    if hasattr(value, "__array__") and not isinstance(value, np.generic):
+        array = np.asarray(value)
+        if array.dtype.kind not in "biuf":
+            return _packed(array.tolist(), arrays, name)
+        arrays[name] = array
+        return {"array": name}
+    return _plain(value)
+
+
+def _unpacked(value: Any, arrays: dict[str, Any]) -> Any:
+    if not isinstance(value, dict):
+        return _number(value)
+    ((kind, content),) = value.items()
+    if kind == "dict":
+        return {key: _unpacked(item, arrays) for key, item in content.items()}
+    if kind == "slice":
+        return slice(*content)
+    if kind == "array":
+        return arrays[content]
+    return [_unpacked(item, arrays) for item in content]
 
 
 def _plain(value: Any) -> Any:

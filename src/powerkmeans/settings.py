@@ -17,14 +17,27 @@ INITS = ("auto", "cloud", "k-means++", "k-means", "random")
 
 
 @dataclass(frozen=True)
-class Settings:
-    """Checked hyper-parameters of one fit; the estimators' docstrings say what each does."""
+class ViewSettings:
+    """What each view has of its own."""
 
-    n_clusters: int
     feature_map: str
     kernel: str
     bandwidth: str | float
     n_components: str | int
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Checked hyper-parameters of one fit; the estimators' docstrings say what each does.
+
+    The fields of ``ViewSettings`` hold one value for all views, or a list or dict of one value a view.
+    """
+
+    n_clusters: int
+    feature_map: Any
+    kernel: Any
+    bandwidth: Any
+    n_components: Any
     membership: str
     fuzziness: float
     reference_distance: str | float
@@ -37,12 +50,57 @@ class Settings:
     tol: float
     engine: Any
     verbose: int
+    entropy: str | float = "auto"
+    view_scaling: str | None = None
+
+    def of_views(self, names: tuple[str, ...]) -> tuple[ViewSettings, ...]:
+        """The settings of each view, in the order of ``names``."""
+        columns = {f.name: _spread(f.name, getattr(self, f.name), names) for f in fields(ViewSettings)}
+        return tuple(ViewSettings(**{k: column[i] for k, column in columns.items()}) for i in range(len(names)))
 
 
-def check_settings(parameters: Mapping[str, Any]) -> Settings:
+def check_settings(parameters: Mapping[str, Any], *, several_views: bool = False) -> Settings:
     """Check an estimator's parameters and return them as settings."""
-    checked = {f.name: _CHECKS[f.name](f.name, parameters[f.name]) for f in fields(Settings)}
+    per_view = {f.name for f in fields(ViewSettings)} if several_views else set()
+    checked = {}
+    for field in fields(Settings):
+        if field.name in parameters:
+            check = _CHECKS[field.name]
+            check = _one_or_one_a_view(check) if field.name in per_view else check
+            checked[field.name] = check(field.name, parameters[field.name])
     return Settings(**checked)
+
+
+def _one_or_one_a_view(check: Check) -> Check:
+    def checked(name: str, value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {str(view): check(f"{name}[{view!r}]", one) for view, one in value.items()}
+        if isinstance(value, (list, tuple, np.ndarray)):
+            return [check(f"{name}[{i}]", _unpacked(one)) for i, one in enumerate(value)]
+        return check(name, value)
+
+    return checked
+
+
+def _unpacked(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _spread(name: str, value: Any, views: tuple[str, ...]) -> list[Any]:
+    """One value a view. A dict may leave views out, which then take the default."""
+    if isinstance(value, dict):
+        unknown = [view for view in value if view not in views]
+        if unknown:
+            raise ValueError(f"{name} names the view {unknown[0]!r}; the views are {_listed(views)}.")
+        return [value.get(view, _DEFAULTS[name]) for view in views]
+    if isinstance(value, list):
+        if len(value) != len(views):
+            raise ValueError(
+                f"{name} has {len(value)} {'entry' if len(value) == 1 else 'entries'}, expected {len(views)}, one "
+                f"for each of the views {_listed(views)}."
+            )
+        return value
+    return [value] * len(views)
 
 
 Check = Callable[[str, Any], Any]
@@ -115,6 +173,12 @@ def _s_init(name: str, value: Any) -> str | float:
     return result
 
 
+def _view_scaling(name: str, value: Any) -> str | None:
+    if value is None or (isinstance(value, str) and value == "scatter"):
+        return value
+    raise _fail(name, "'scatter' or None", value)
+
+
 def _init(name: str, value: Any) -> Any:
     if isinstance(value, str):
         return _word(*INITS)(name, value)
@@ -127,6 +191,8 @@ _POSITIVE = _real(lambda x: 0 < x < math.inf, "a finite number > 0")
 _NEGATIVE_OR_AUTO = _word_or(
     ("auto",), _real(lambda s: s < 0, "a negative number"), "a negative number (-inf is k-means)"
 )
+
+_DEFAULTS = {"feature_map": "rff", "kernel": "rbf", "bandwidth": "median", "n_components": "auto"}
 
 _CHECKS: dict[str, Check] = {
     "n_clusters": _integer(1),
@@ -144,6 +210,8 @@ _CHECKS: dict[str, Check] = {
     "n_init": _word_or(("auto",), _integer(1), "an int >= 1"),
     "max_iter": _integer(1),
     "tol": _real(lambda x: 0 <= x < math.inf, "a finite number >= 0"),
+    "entropy": _word_or(("auto",), _real(lambda x: x > 0, "a number > 0"), "a number > 0 (inf: even weights)"),
+    "view_scaling": _view_scaling,
     "engine": lambda name, value: value,
     "verbose": lambda name, value: _integer(0)(name, int(value) if isinstance(value, bool) else value),
 }

@@ -23,17 +23,45 @@ def array_namespace(array: Array) -> Any:
     return array.__array_namespace__()
 
 
+class Views(NamedTuple):
+    """Named 2-D arrays with the same rows, and a weight per row.
+
+    ``present`` tells which rows each view has, (n, L); None if every view has them all. What an absent row
+    holds does not matter.
+    """
+
+    names: tuple[str, ...]
+    arrays: tuple[Array, ...]
+    weight: Array
+    present: NDArray[np.bool_] | None = None
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """What random streams are named by: the views' names, which do not matter to a single one."""
+        return self.names if len(self.names) > 1 else ("X",)
+
+    def select(self, indices: list[int]) -> Views:
+        """The views at ``indices``."""
+        present = None if self.present is None else self.present[:, indices]
+        if present is not None and np.all(present):
+            present = None
+        names, arrays = (tuple(group[i] for i in indices) for group in (self.names, self.arrays))
+        return Views(names, arrays, self.weight, present)
+
+
 class Block(NamedTuple):
     """Consecutive rows: one 2-D array per view, and a weight per row.
 
     ``squared_norms`` holds the squared length of each row of each view once the views are features;
-    it is empty for raw rows.
+    it is empty for raw rows. ``present`` is (L, b): which of its rows each view has, None for all; absent
+    rows are zero.
     """
 
     start: int
     views: tuple[Array, ...]
     squared_norms: tuple[Array, ...]
     weight: Array
+    present: Array | None = None
 
 
 @dataclass
@@ -58,10 +86,12 @@ class Sums:
 class PassStatistics(Sums):
     """All that one iteration needs from the data (k clusters, L views, P features over all views).
 
-    mass : (k, L), sum_i v_i g_ij
-    moment : (k, P), sum_i v_i g_ij phi_i
-    scatter : (k, L), sum_i v_i g_ij d_ijl
-    residual : (k, L), sum_i v_i w_ij (1 - u_ij)^m
+    With ``q_il`` the cover of sample i in view l, which is 1 where no view is missing:
+
+    mass : (k, L), sum_i v_i q_il g_ij
+    moment : (k, P), sum_i v_i q_il g_ij phi_il
+    scatter : (k, L), sum_i v_i q_il g_ij d_ijl
+    residual : (k, L), sum_i v_i q_il w_ij (1 - u_ij)^m
     sizes : (k,), weight of the samples nearest to each centroid (a tie counts for each)
     loss : sum_i v_i M_s
     hard_cost : sum_i v_i min_j dbar_ij
@@ -85,17 +115,20 @@ class Parameters:
 
 
 class Membership(Protocol):
-    """How a distance becomes a degree of typicality (see ``objective.membership``)."""
+    """How a distance becomes a degree of typicality (see ``objective.membership``).
+
+    ``reference`` is one number, or one a sample.
+    """
 
     @property
     def name(self) -> str: ...
     @property
     def fuzziness(self) -> float: ...
-    def degrees(self, distance: Array, reference: float, xp: Any) -> Array: ...
-    def log_degrees(self, distance: Array, reference: float, xp: Any) -> Array: ...
+    def degrees(self, distance: Array, reference: Array, xp: Any) -> Array: ...
+    def log_degrees(self, distance: Array, reference: Array, xp: Any) -> Array: ...
     def attraction(self, degree: Array, xp: Any) -> Array: ...
     def residual(self, degree: Array, xp: Any) -> Array: ...
-    def divergence(self, distance: Array, degree: Array, reference: float, xp: Any) -> Array: ...
+    def divergence(self, distance: Array, degree: Array, reference: Array, xp: Any) -> Array: ...
 
 
 @dataclass(frozen=True)
@@ -105,7 +138,7 @@ class Problem:
     splits : column offsets of the views, ``(0, p_1, p_1 + p_2, ..., P)``
     reference_distance : eta_l, one value a view
     scatter : mean squared distance of the features to their mean, one value a view
-    entropy : lambda, the price of uneven view weights
+    entropy : lambda, the price of uneven view weights; infinite keeps them even
     """
 
     membership: Membership
@@ -163,10 +196,14 @@ class FeatureMap(Protocol):
 
 
 class RowSample(NamedTuple):
-    """Distinct rows in an order that depends on their content alone, with their total weights."""
+    """Distinct rows in an order that depends on their content alone, with their total weights.
+
+    ``present`` is (n, L), None for all; absent rows are zero.
+    """
 
     views: tuple[Array, ...]
     weight: Float64Array
+    present: NDArray[np.bool_] | None = None
 
 
 class Engine(Protocol):

@@ -17,13 +17,13 @@ SOURCE = Path(powerkmeans.__file__).parent
 # a module may import from its own layer and from those to the left
 LAYERS = [
     ["types"],
-    ["streams", "features", "objective", "metrics", "callbacks", "warn"],
+    ["streams", "features", "objective", "metrics", "callbacks", "warn", "tables"],
     ["views", "settings", "engines", "solver", "model"],
     ["fitting"],
     ["fit", "model_io"],
     ["progress"],
     ["estimators"],
-    ["critical"],
+    ["critical", "explain"],
     ["__init__"],
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
@@ -84,8 +84,10 @@ def test_no_relative_or_heavy_imports():
 def test_exported_names():
     assert sorted(powerkmeans.__all__) == [
         "KernelPowerKMeans",
+        "MultiViewPowerKMeans",
         "__version__",
         "critical_exponent",
+        "explain_views",
         "load",
         "metrics",
         "suggest_n_components",

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from helpers import blobs, make_engine, make_problem
+from helpers import blobs, make_engine, make_problem, make_views
 from oracle import power_mean, power_mean_gradient, squared_distance, typicality
 from powerkmeans import KernelPowerKMeans
 from powerkmeans.engines import NumpyOptions, numpy_engine, open_engine
@@ -177,12 +177,12 @@ def test_unknown_engines_and_options_are_named():
         NumpyOptions(n_threads=0)
     with pytest.raises(ValueError, match=r"memory_budget must be an int >= 0 \(bytes\), got -1"):
         NumpyOptions(memory_budget=-1)
-    assert open_engine("numpy", (np.eye(2),), np.ones(2)).n_samples == 2
+    assert open_engine("numpy", make_views([np.eye(2)])).n_samples == 2
 
 
 def test_blocks_shrink_with_the_number_of_clusters():
     X = np.random.default_rng(0).normal(size=(20_000, 2))
-    rows = open_engine("numpy", (X,), np.ones(len(X)))
+    rows = open_engine("numpy", make_views([X]))
     few, many = (rows.with_features((IdentityMap(2),), keep=False, working=4 * k) for k in (3, 1000))
     assert few.block_rows == numpy_engine.LARGEST_BLOCK
     assert many.block_rows * 4000 * 8 <= numpy_engine.BLOCK_BYTES

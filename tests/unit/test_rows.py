@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from helpers import make_views
 from powerkmeans.engines import NumpyEngine, NumpyOptions
 from powerkmeans.engines.rows import multipliers, row_hashes, uniforms
 
 
 def hashes(X):
-    return row_hashes((X,), [multipliers(X.shape[1], 0, 7)])
+    return row_hashes((X,), [multipliers(X.shape[1], "X", 7)])
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -33,7 +34,7 @@ def test_hashes_look_uniform():
 
 def engine(X, weight=None):
     weight = np.ones(len(X)) if weight is None else np.asarray(weight, dtype=float)
-    return NumpyEngine((X,), weight, NumpyOptions())
+    return NumpyEngine(make_views([X], weight), NumpyOptions())
 
 
 @pytest.mark.parametrize("size", [20, 1000])

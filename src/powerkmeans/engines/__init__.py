@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from powerkmeans.engines.numpy_engine import NumpyEngine, NumpyOptions
-from powerkmeans.types import Array
+from powerkmeans.types import Views
 
 __all__ = ["NumpyEngine", "NumpyOptions", "open_engine"]
 
 
-def open_engine(choice: object, views: tuple[Array, ...], weight: Array) -> NumpyEngine:
+def open_engine(choice: object, views: Views) -> NumpyEngine:
     """Open the engine that ``choice`` names on the given rows."""
     if isinstance(choice, NumpyOptions):
-        return NumpyEngine(views, weight, choice)
+        return NumpyEngine(views, choice)
     if choice in ("auto", "numpy"):
-        return NumpyEngine(views, weight, NumpyOptions())
+        return NumpyEngine(views, NumpyOptions())
     raise ValueError(
         f"engine={choice!r} is not available; this version has 'auto', 'numpy' and "
         "powerkmeans.engines.NumpyOptions(n_threads=..., memory_budget=...)."

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerkmeans.engines.blas import single_threaded_blas
-from powerkmeans.engines.rows import multipliers, row_hashes, uniforms
+from powerkmeans.engines.rows import multipliers, row_hashes, uniforms, zero_where_absent
 from powerkmeans.streams import thin
-from powerkmeans.types import Array, Block, FeatureMap, P, RowSample, S
+from powerkmeans.types import Array, Block, FeatureMap, P, RowSample, S, Views
 
 # bytes of features a block: a few megabytes stay in cache between the two products of a pass, and are
 # enough work for the interpreter not to matter
@@ -52,20 +52,19 @@ class NumpyEngine:
 
     def __init__(
         self,
-        views: tuple[Array, ...],
-        weight: Array,
+        views: Views,
         options: NumpyOptions,
         maps: tuple[FeatureMap, ...] | None = None,
         working: int = 0,
     ) -> None:
         self._views = views
-        self._weight = weight
+        self._present = None if views.present is None else np.ascontiguousarray(views.present.T)
         self._options = options
         self._maps = maps
         self._features: list[tuple[tuple[Array, ...], tuple[Array, ...]]] | None = None
-        self.n_samples = int(views[0].shape[0])
-        self.dtype = np.dtype(views[0].dtype)
-        width = sum(m.n_outputs for m in maps) if maps else sum(v.shape[1] for v in views)
+        self.n_samples = int(views.arrays[0].shape[0])
+        self.dtype = np.dtype(views.arrays[0].dtype)
+        width = sum(m.n_outputs for m in maps) if maps else sum(v.shape[1] for v in views.arrays)
         rows = BLOCK_BYTES // (max(1, width, working) * self.dtype.itemsize)
         self.block_rows = int(np.clip(rows // 32 * 32, SMALLEST_BLOCK, LARGEST_BLOCK))
         self._fits = self.n_samples * width * self.dtype.itemsize <= options.memory_budget
@@ -75,7 +74,7 @@ class NumpyEngine:
 
         ``working`` is how many numbers a row the functions to come will hold besides the features.
         """
-        mapped = NumpyEngine(self._views, self._weight, self._options, maps, working)
+        mapped = NumpyEngine(self._views, self._options, maps, working)
         if keep and mapped._fits:
             mapped._features = list(mapped._in_order(mapped._mapped, range(mapped._n_blocks)))
         return mapped
@@ -105,13 +104,14 @@ class NumpyEngine:
         Rows of weight 0 are never drawn and equal rows are one, with their weights added, so weights equal
         repetition. The draw goes by a hash of the content, so it does not depend on the order of the rows.
         """
-        weight = np.asarray(self._weight, dtype=np.float64)
+        weight = np.asarray(self._views.weight, dtype=np.float64)
         used = np.flatnonzero(weight > 0)
         hashes, first, group = np.unique(self._hashes(seed)[used], return_index=True, return_inverse=True)
         rows, merged = used[first], np.bincount(group, weights=weight[used]).astype(np.float64)
         kept, stands_for = thin(-np.log(uniforms(hashes)), merged, size)
         chosen = rows[kept]
-        return RowSample(tuple(view[chosen] for view in self._views), stands_for)
+        present = None if self._present is None else self._present[:, chosen]
+        return RowSample(self._raw(chosen, present), stands_for, None if present is None else present.T)
 
     @property
     def _n_blocks(self) -> int:
@@ -121,20 +121,29 @@ class NumpyEngine:
         return slice(index * self.block_rows, min((index + 1) * self.block_rows, self.n_samples))
 
     def _block(self, index: int) -> Block:
-        rows = self._rows(index)
+        rows, present = self._rows(index), self._present_rows(index)
         if self._features is not None:
             views, norms = self._features[index]
         elif self._maps is not None:
             views, norms = self._mapped(index)
         else:
-            views, norms = tuple(view[rows] for view in self._views), ()
-        return Block(rows.start, views, norms, self._weight[rows])
+            views, norms = self._raw(rows, present), ()
+        return Block(rows.start, views, norms, self._views.weight[rows], present)
+
+    def _present_rows(self, index: int) -> Array | None:
+        return None if self._present is None else self._present[:, self._rows(index)]
+
+    def _raw(self, rows: Any, present: Array | None) -> tuple[Array, ...]:
+        views = tuple(view[rows] for view in self._views.arrays)
+        return views if present is None else tuple(map(zero_where_absent, views, present))
 
     def _mapped(self, index: int) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
         assert self._maps is not None
-        rows = self._rows(index)
+        rows, present = self._rows(index), self._present_rows(index)
         with np.errstate(invalid="ignore"):
-            views = tuple(m(view[rows], np) for m, view in zip(self._maps, self._views, strict=True))
+            views = tuple(m(view, np) for m, view in zip(self._maps, self._raw(rows, present), strict=True))
+            if present is not None:
+                views = tuple(map(zero_where_absent, views, present))
             norms = tuple(np.vecdot(view, view) for view in views)
         for norm in norms:
             if not np.all(np.isfinite(norm)):
@@ -146,11 +155,12 @@ class NumpyEngine:
         return views, norms
 
     def _hashes(self, seed: int) -> NDArray[np.uint64]:
-        columns = [multipliers(view.shape[1], i, seed) for i, view in enumerate(self._views)]
+        named = zip(self._views.keys, self._views.arrays, strict=True)
+        columns = [multipliers(view.shape[1], key, seed) for key, view in named]
 
         def hashes(index: int) -> NDArray[np.uint64]:
-            rows = self._rows(index)
-            return row_hashes(tuple(view[rows] for view in self._views), columns)
+            present = self._present_rows(index)
+            return row_hashes(self._raw(self._rows(index), present), columns, present)
 
         return np.concatenate(list(self._in_order(hashes, range(self._n_blocks))))
 

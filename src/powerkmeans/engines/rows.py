@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from powerkmeans.streams import stream
 from powerkmeans.types import Array
 
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -12,25 +13,41 @@ _MIX_2 = np.uint64(0x94D049BB133111EB)
 _SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
 
 
-def multipliers(n_columns: int, view: int, seed: int) -> NDArray[np.uint64]:
-    """Random odd multipliers, one a column of one view."""
-    rng = np.random.default_rng([seed, view])
-    return rng.integers(2**64, size=n_columns, dtype=np.uint64) | np.uint64(1)
+def multipliers(n_columns: int, key: str, seed: int) -> NDArray[np.uint64]:
+    """Random odd multipliers for the view called ``key``: one a column, and one for an absent row."""
+    rng = stream(seed, "rows", key)
+    return rng.integers(2**64, size=n_columns + 1, dtype=np.uint64) | np.uint64(1)
 
 
-def row_hashes(views: tuple[Array, ...], columns: list[NDArray[np.uint64]]) -> NDArray[np.uint64]:
+def row_hashes(
+    views: tuple[Array, ...], columns: list[NDArray[np.uint64]], present: Array | None = None
+) -> NDArray[np.uint64]:
     """One 64-bit hash a row over all views: equal rows have equal hashes, sparse or dense.
 
-    A zero adds nothing to the sum, so only stored entries of a sparse view need a look.
+    A zero adds nothing to the sum, so only stored entries of a sparse view need a look. Absent rows are zero
+    in ``views``; they add a number of their own. The order of the views does not matter.
     """
     total = np.zeros(views[0].shape[0], dtype=np.uint64)
-    for view, factor in zip(views, columns, strict=True):
+    for index, (view, factor) in enumerate(zip(views, columns, strict=True)):
         if hasattr(view, "indptr"):
             terms = _mix(_words(view.data)) * factor[view.indices]
             total += _sums_between(terms, view.indptr)
         else:
-            total += np.sum(_mix(_words(view)) * factor, axis=1, dtype=np.uint64)
+            total += np.sum(_mix(_words(view)) * factor[:-1], axis=1, dtype=np.uint64)
+        if present is not None:
+            total += ~present[index] * factor[-1]
     return _mix(total)
+
+
+def zero_where_absent(rows: Array, present: Array) -> Array:
+    """Rows with the absent ones set to zero; the same array if there are none."""
+    if np.all(present):
+        return rows
+    if hasattr(rows, "indptr"):
+        kept = rows.copy()
+        kept.data = np.where(np.repeat(present, np.diff(rows.indptr)), rows.data, 0)
+        return kept
+    return np.where(present[:, None], rows, rows.dtype.type(0))
 
 
 def _words(values: Array) -> NDArray[np.uint64]:

@@ -7,7 +7,7 @@ float32 data far from the origin keeps its digits.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -108,6 +108,10 @@ class CentredMap:
     def __call__(self, X: Array, xp: Any) -> Array:
         features = (self.base(X, xp) - self.mean).astype(self.dtype, copy=False)
         return features if self.scale == 1.0 else features * self.scale
+
+    def scaled(self, scale: float) -> CentredMap:
+        """The same map with its outputs multiplied by ``scale``."""
+        return replace(self, scale=scale)
 
     def centred(self, centers: Array) -> Array:
         """Points of the base map's feature space as points of the centred one."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from powerkmeans.fitting.task import Task
-from powerkmeans.objective.collapse import CollapseInput, moment_sums, pull_sums
+from powerkmeans.objective.collapse import CollapseInput, PullSums, moment_sums, pull_sums
 from powerkmeans.objective.membership import Fuzzy
-from powerkmeans.objective.updates import column_scale
+from powerkmeans.objective.updates import column_scale, entropic_weights
 from powerkmeans.solver.annealing import critical_value
+from powerkmeans.streams import stream
 from powerkmeans.types import Engine, Float64Array
 
 # Up to this many features the second moments are formed whole; beyond, on a leading subspace.
@@ -26,10 +28,14 @@ _TINY = float(np.finfo(np.float64).tiny)
 class Collapse:
     """The point where all centroids may sit together, and the data's second moments seen from it.
 
-    Coordinates are scaled by ``sqrt(alpha)``; ``basis`` spans the leading directions (None: all).
+    Moments are in coordinates times ``column_scale``; ``basis`` spans the leading directions (None: all).
+    ``generic`` is a vector that no direction is orthogonal to.
     """
 
     point: Float64Array
+    view_weights: Float64Array
+    column_scale: Float64Array
+    generic: Float64Array
     covariance: Float64Array
     sharp: Float64Array
     flat: Float64Array
@@ -42,53 +48,81 @@ class Collapse:
         return critical_value(self.sharp, self.flat, self.fuzziness)
 
     def leading(self, rank: int) -> tuple[Float64Array, Float64Array]:
-        """Leading eigenpairs of the covariance, each on the side of a fixed generic vector."""
+        """Leading eigenpairs of the covariance, each on the side of the generic vector."""
         values, vectors = np.linalg.eigh(self.covariance)
         values, vectors = values[::-1][:rank], vectors[:, ::-1][:, :rank]
         if self.basis is not None:
             vectors = self.basis @ vectors
-        generic = np.random.default_rng(0).standard_normal(len(vectors))
-        return values, vectors * np.where(generic @ vectors < 0, -1.0, 1.0)
+        return values, vectors * np.where(self.generic @ vectors < 0, -1.0, 1.0)
 
 
 def find_collapse(task: Task) -> Collapse:
     """Find the collapsed point and linearise the iteration there."""
-    engine, problem, weights = task.prepared.engine, task.problem, task.uniform_weights()
-    width = problem.splits[-1]
-    inputs = CollapseInput(
-        membership=problem.membership,
-        reference=float(weights @ problem.reference_distance),
-        column_scale=column_scale(weights, problem),
-        point=np.zeros(width),
-    )
-    if not isinstance(problem.membership, Fuzzy):
-        inputs = _collapsed(engine, inputs, float(weights @ problem.scatter))
-    if width > WHOLE_MOMENTS:
-        rank = min(task.settings.n_clusters + _OVERSAMPLING, width // 2)
+    engine, problem = task.prepared.engine, task.problem
+    inputs = _at_mean(task)
+    if not (isinstance(problem.membership, Fuzzy) and len(problem.scatter) == 1):
+        inputs, sums = _fixed_point(task, inputs, problem.entropy)
+        if task.prepared.views.present is not None:
+            inputs = replace(inputs, balance=np.sqrt(sums.pull / sums.mass))
+    if problem.splits[-1] > WHOLE_MOMENTS:
+        rank = min(task.settings.n_clusters + _OVERSAMPLING, problem.splits[-1] // 2)
         inputs = _on_leading_basis(engine, inputs, rank, task.stream("collapse"))
-    sums = engine.fold(moment_sums, inputs)
-    _check_pull(float(sums.pull))
+    moments = engine.fold(moment_sums, inputs)
+    pull = float(moments.pull)
+    _check_pull(pull)
+    balance = np.ones(len(problem.scatter)) if inputs.balance is None else inputs.balance
     return Collapse(
         point=inputs.point,
-        covariance=_projected(sums.covariance, inputs.basis) / float(sums.pull),
-        sharp=_projected(sums.sharp, inputs.basis) / float(sums.pull),
-        flat=_projected(sums.flat, inputs.basis) / float(sums.pull),
+        view_weights=inputs.view_weights,
+        column_scale=column_scale(inputs.view_weights / balance**2, problem),
+        generic=_generic(task),
+        covariance=_projected(moments.covariance, inputs.basis) / pull,
+        sharp=_projected(moments.sharp, inputs.basis) / pull,
+        flat=_projected(moments.flat, inputs.basis) / pull,
         fuzziness=problem.membership.fuzziness,
         basis=inputs.basis,
     )
 
 
-def _collapsed(engine: Engine, inputs: CollapseInput, scatter: float) -> CollapseInput:
-    """Iterate ``mu = sum_i g_i phi_i / sum_i g_i`` to its fixed point."""
+def collapsed_losses(task: Task) -> Float64Array:
+    """Each view's loss with all centroids at one point and even view weights."""
+    _, sums = _fixed_point(task, _at_mean(task), math.inf)
+    return sums.loss
+
+
+def _at_mean(task: Task) -> CollapseInput:
+    problem = task.problem
+    return CollapseInput(
+        membership=problem.membership,
+        splits=problem.splits,
+        view_weights=task.uniform_weights(),
+        reference_distance=problem.reference_distance,
+        point=np.zeros(problem.splits[-1]),
+    )
+
+
+def _fixed_point(task: Task, inputs: CollapseInput, entropy: float) -> tuple[CollapseInput, PullSums]:
+    """Iterate ``mu_l = sum_i q_il g_i phi_il / sum_i q_il g_i`` and the views' weights until they stay."""
+    problem = task.problem
     for _ in range(_FIXED_POINT_STEPS):
-        sums = engine.fold(pull_sums, inputs)
-        _check_pull(float(sums.weight))
-        point = sums.total / sums.weight
-        moved = float(np.sum((point - inputs.point) ** 2))
-        inputs = replace(inputs, point=point)
-        if moved <= _FIXED_POINT_TOL**2 * scatter:
+        sums = task.prepared.engine.fold(pull_sums, inputs)
+        _check_pull(float(np.min(sums.mass)))
+        point = sums.total / np.repeat(sums.mass, np.diff(problem.splits))
+        weights = entropic_weights(sums.loss, entropy)
+        scale = column_scale(inputs.view_weights, problem)
+        moved = float(np.sum(((point - inputs.point) * scale) ** 2))
+        scatter = float(inputs.view_weights @ problem.scatter)
+        turned = float(np.max(np.abs(weights - inputs.view_weights)))
+        if moved <= _FIXED_POINT_TOL**2 * scatter and turned <= _FIXED_POINT_TOL:
             break
-    return inputs
+        inputs = replace(inputs, point=point, view_weights=weights)
+    return inputs, sums
+
+
+def _generic(task: Task) -> Float64Array:
+    """A fixed vector in general position, each view's part drawn by its name."""
+    parts = zip(task.prepared.views.keys, np.diff(task.problem.splits), strict=True)
+    return np.concatenate([stream(0, "generic", key).standard_normal(width) for key, width in parts])
 
 
 def _check_pull(total: float) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -9,10 +10,11 @@ import numpy as np
 from powerkmeans.fitting.listener import Listener
 from powerkmeans.fitting.task import Task
 from powerkmeans.model import Restart
+from powerkmeans.objective.block import block_labels, prepare
 from powerkmeans.objective.updates import column_scale
 from powerkmeans.solver.annealing import Geometric, Hard
 from powerkmeans.solver.relocate import propose_move
-from powerkmeans.types import Array, Float64Array, OnIteration, Parameters, SolverResult, Status
+from powerkmeans.types import Array, Block, OnIteration, Parameters, RowSample, SolverResult, Status
 
 # a move must lower the hard objective by this share; less is within the features' own error
 MARGIN = 0.01
@@ -37,9 +39,9 @@ def improve(
 ) -> tuple[SolverResult, Restart]:
     """Make moves for as long as each lowers the hard objective by ``MARGIN``."""
     settings = task.settings
-    features, weight = task.sample_features(task.stream("moves"))
+    sample = task.sample_features(task.stream("moves"))
     while result.status is Status.CONVERGED:
-        start = _proposal(task, result.parameters, features, weight)
+        start = _proposal(task, result.parameters, sample)
         if start is None:
             break
         if len(result.history) >= settings.max_iter:
@@ -67,18 +69,34 @@ def improve(
     return result, restart
 
 
-def _proposal(task: Task, parameters: Parameters, features: Array, weight: Float64Array) -> Parameters | None:
+def _proposal(task: Task, parameters: Parameters, sample: RowSample) -> Parameters | None:
     """Centroids with one moved, judged in the space where plain distances are ``dbar``."""
-    weights = parameters.view_weights
+    weights, features = parameters.view_weights, _filled(task, parameters, sample)
     scale = column_scale(weights, task.problem)
     reference = float(weights @ task.problem.reference_distance)
     with np.errstate(over="ignore", under="ignore"):  # as in the engine: limits, not errors
         moved = propose_move(
             features * scale.astype(features.dtype),
-            weight,
+            sample.weight,
             parameters.centers * scale,
             membership=task.problem.membership,
             reference=reference,
             margin=MARGIN,
         )
     return None if moved is None else Parameters(moved / scale, weights)
+
+
+def _filled(task: Task, parameters: Parameters, sample: RowSample) -> Array:
+    """Features side by side, a sample's absent views at its nearest centroid.
+
+    A move is only proposed here; what it is worth is then measured on the views that samples have.
+    """
+    features = np.concatenate(sample.views, axis=1)
+    if sample.present is None:
+        return features
+    norms = tuple(np.vecdot(view, view) for view in sample.views)
+    block = Block(0, sample.views, norms, sample.weight.astype(features.dtype), sample.present.T)
+    inputs = prepare(parameters, -math.inf, task.problem, features.dtype)
+    nearest = parameters.centers[block_labels(block, inputs)]
+    present = np.repeat(sample.present, np.diff(task.problem.splits), axis=1)
+    return np.where(present, features, nearest.astype(features.dtype))

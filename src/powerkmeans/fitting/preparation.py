@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from powerkmeans.engines import open_engine
+from powerkmeans.engines.rows import multipliers, row_hashes
 from powerkmeans.features.bandwidth import median_distance, median_rows
 from powerkmeans.features.dimension import suggest_n_components
 from powerkmeans.features.kernels import KERNELS, draw_frequencies
@@ -18,11 +19,11 @@ from powerkmeans.features.maps import (
     make_fourier,
     make_nystroem,
 )
-from powerkmeans.objective.collapse import mean_sums, scatter_sums
-from powerkmeans.settings import Settings
+from powerkmeans.objective.collapse import ScatterSums, mean_sums, scatter_sums
+from powerkmeans.settings import Settings, ViewSettings
 from powerkmeans.streams import stream, stream_seed, thin
-from powerkmeans.types import Engine, Float64Array, RowSample
-from powerkmeans.views import Views
+from powerkmeans.types import Array, Engine, Float64Array, RowSample, Views
+from powerkmeans.warn import warn_caller
 
 START_ROWS = 50_000
 ORIGIN_ROWS = 500
@@ -34,9 +35,13 @@ FLAT = 1e-12
 
 
 class Prepared(NamedTuple):
-    """Rows seen through centred feature maps, with what was measured on the way."""
+    """Rows seen through centred feature maps, with what was measured on the way.
+
+    ``views`` are those that say anything; ``scatter`` is that of the scaled features.
+    """
 
     engine: Engine
+    views: Views
     maps: tuple[CentredMap, ...]
     scatter: Float64Array
     sample: RowSample
@@ -47,32 +52,116 @@ class Prepared(NamedTuple):
     def splits(self) -> tuple[int, ...]:
         return (0, *np.cumsum([m.n_outputs for m in self.maps]).tolist())
 
+    @property
+    def view_samples(self) -> list[RowSample]:
+        """The sampled rows of each view by itself."""
+        return split_sample(self.sample, self.views.keys)
+
 
 def prepare_features(views: Views, settings: Settings, seed: int) -> Prepared:
-    """Choose bandwidths, draw the maps, centre the features, and keep them if they fit the budget."""
-    rows = open_engine(settings.engine, views.arrays, views.weight)
+    """Choose bandwidths, draw the maps, centre and scale the features, and keep them if they fit the budget.
+
+    Views that are constant are left out with a warning.
+    """
+    return _prepare(views, settings.of_views(views.names), settings, seed)
+
+
+def _prepare(views: Views, own: tuple[ViewSettings, ...], settings: Settings, seed: int) -> Prepared:
+    rows = open_engine(settings.engine, views)
     sample = rows.sample(_sample_size(views), stream_seed(seed, "sample"))
     if len(sample.weight) == 1:
         which = "rows" if np.all(views.weight > 0) else "rows of positive weight"
         raise ValueError(
             f"All {which} are equal (n_samples={rows.n_samples}, 1 distinct): there is nothing to cluster."
         )
-    bandwidths = _bandwidths(rows, sample, settings, seed)
-    maps, notes = _maps(views, sample, bandwidths, settings, seed)
+    samples = split_sample(sample, views.keys)
+    varied = [len(part.weight) > 1 for part in samples]
+    if not all(varied):
+        return _prepare_varied(views, varied, own, settings, seed)
+    bandwidths = _bandwidths(rows, views, samples, own, seed)
+    maps = _maps(views, samples, bandwidths, own, settings.n_clusters, seed)
     means = _means(rows.with_features(maps, keep=False), [m.n_outputs for m in maps])
     centred = tuple(make_centred(m, mean, rows.dtype) for m, mean in zip(maps, means, strict=True))
-    features = rows.with_features(centred, keep=True, working=WORKING_PER_CLUSTER * settings.n_clusters)
-    sums = features.fold(scatter_sums, None)
+    features, sums = _measured(rows, views, centred, settings)
     scatter = sums.scatter / sums.weight
+    varied = [not _is_flat(m, value, rows.dtype) for m, value in zip(centred, scatter, strict=True)]
+    if not all(varied) and len(varied) > 1:
+        return _prepare_varied(views, varied, own, settings, seed)
     for name, base, value in zip(views.names, maps, scatter, strict=True):
         _check_scatter(name, base, float(value), features)
-    return Prepared(features, centred, scatter, sample, bandwidths, notes)
+    scales = _scales(scatter, sums, settings)
+    if not np.all(scales == 1):
+        centred = tuple(m.scaled(float(scale)) for m, scale in zip(centred, scales, strict=True))
+        features = _seen_through(rows, centred, settings)
+    notes = _notes(views, own, settings.n_clusters)
+    return Prepared(features, views, centred, scatter * scales**2, sample, bandwidths, notes)
+
+
+def _prepare_varied(
+    views: Views, varied: list[bool], own: tuple[ViewSettings, ...], settings: Settings, seed: int
+) -> Prepared:
+    """Leave out the views that are constant, which say nothing and would explain everything."""
+    constant = [name for name, keep in zip(views.names, varied, strict=True) if not keep]
+    listed = ", ".join(repr(name) for name in constant)
+    if len(constant) == len(varied):
+        raise ValueError(f"All views are constant ({listed}): there is nothing to cluster.")
+    kept = [i for i, keep in enumerate(varied) if keep]
+    rest = views.select(kept)
+    if rest.present is not None and not np.all(np.any(rest.present, axis=1)):
+        row = int(np.flatnonzero(~np.any(rest.present, axis=1))[0])
+        raise ValueError(
+            f"Sample {row} has no view but constant ones ({listed}), which say nothing about it; leave it out."
+        )
+    warn_caller(
+        f"view {listed} is constant, or its kernel is flat: it gets the weight 0. Leave it out, or give a smaller "
+        "bandwidth if it does vary.",
+        UserWarning,
+    )
+    return _prepare(rest, tuple(own[i] for i in kept), settings, seed)
+
+
+def _seen_through(rows: Engine, maps: tuple[CentredMap, ...], settings: Settings) -> Engine:
+    return rows.with_features(maps, keep=True, working=WORKING_PER_CLUSTER * settings.n_clusters)
+
+
+def _measured(
+    rows: Engine, views: Views, centred: tuple[CentredMap, ...], settings: Settings
+) -> tuple[Engine, ScatterSums]:
+    """Centred features and their scatter; features that will be scaled yet are not stored."""
+    final = settings.view_scaling is None and views.present is None
+    features = _seen_through(rows, centred, settings) if final else rows.with_features(centred, keep=False)
+    return features, features.fold(scatter_sums, None)
+
+
+def _scales(scatter: Float64Array, sums: ScatterSums, settings: Settings) -> Float64Array:
+    """What each view's features are multiplied by.
+
+    ``sqrt(kappa_l)`` with ``kappa_l = sum_i v_i / sum_i v_i q_il`` makes views count the same however many of
+    their rows are missing; ``view_scaling="scatter"`` divides by the root of the scatter besides.
+    """
+    kappa = sums.total / sums.cover
+    return np.sqrt(kappa if settings.view_scaling is None else kappa / scatter)
 
 
 def subsample(sample: RowSample, size: int, rng: np.random.Generator) -> RowSample:
     """Draw by weight from a sample; the result depends on the rows' content alone."""
     kept, weight = thin(rng.standard_exponential(len(sample.weight)), sample.weight, size)
-    return RowSample(tuple(view[kept] for view in sample.views), weight)
+    present = None if sample.present is None else sample.present[kept]
+    return RowSample(tuple(view[kept] for view in sample.views), weight, present)
+
+
+def split_sample(sample: RowSample, keys: tuple[str, ...]) -> list[RowSample]:
+    """Distinct rows of each view by itself, where it has them, with their total weights."""
+    if len(keys) == 1:
+        return [sample]
+    parts = []
+    for index, (key, view) in enumerate(zip(keys, sample.views, strict=True)):
+        there = np.arange(len(sample.weight)) if sample.present is None else sample.present[:, index].nonzero()[0]
+        hashes = row_hashes((view[there],), [multipliers(view.shape[1], key, 0)])
+        _, first, group = np.unique(hashes, return_index=True, return_inverse=True)
+        merged = np.bincount(group, weights=sample.weight[there]).astype(np.float64)
+        parts.append(RowSample((view[there[first]],), merged))
+    return parts
 
 
 def _sample_size(views: Views) -> int:
@@ -83,82 +172,126 @@ def _sample_size(views: Views) -> int:
 def _means(engine: Engine, widths: list[int]) -> list[Float64Array]:
     """Weighted mean of the rows, per view."""
     sums = engine.fold(mean_sums, None)
-    return np.split(sums.total / sums.weight, np.cumsum(widths)[:-1])
+    return np.split(sums.total / np.repeat(sums.weight, widths), np.cumsum(widths)[:-1])
 
 
-def _origins(sample: RowSample, seed: int) -> list[Float64Array]:
-    """A point amid the rows of each view, for numerics alone: kernels do not notice where zero is.
+def _origin(sample: RowSample, seed: int) -> Float64Array:
+    """A point amid the rows of one view, for numerics alone: kernels do not notice where zero is.
 
     The median of a few hundred rows, which no outlier moves; zero for sparse rows, which stay sparse.
     """
-    drawn = subsample(sample, ORIGIN_ROWS, stream(seed, "origin"))
-    return [
-        np.zeros(view.shape[1]) if hasattr(view, "toarray") else np.median(view.astype(np.float64), axis=0)
-        for view in drawn.views
-    ]
+    (view,) = subsample(sample, ORIGIN_ROWS, stream(seed, "origin")).views
+    return np.zeros(view.shape[1]) if hasattr(view, "toarray") else np.median(view.astype(np.float64), axis=0)
 
 
-def _bandwidths(rows: Engine, sample: RowSample, settings: Settings, seed: int) -> tuple[float | None, ...]:
+def _bandwidths(
+    rows: Engine, views: Views, samples: list[RowSample], own: tuple[ViewSettings, ...], seed: int
+) -> tuple[float | None, ...]:
     """One bandwidth a view; None where the map has no kernel."""
-    kernel, widths = KERNELS[settings.kernel], [view.shape[1] for view in sample.views]
-    if settings.feature_map == "identity":
-        return (None,) * len(widths)
-    if not isinstance(settings.bandwidth, str):
-        return (float(settings.bandwidth),) * len(widths)
-    if settings.bandwidth == "scale":
-        if kernel.metric != "euclidean":
+    by_scale = _scale_bandwidths(rows, views, own) if any(o.bandwidth == "scale" for o in own) else []
+    bandwidths: list[float | None] = []
+    for index, (sample, mine) in enumerate(zip(samples, own, strict=True)):
+        kernel = KERNELS[mine.kernel]
+        if mine.feature_map == "identity":
+            bandwidths.append(None)
+        elif mine.bandwidth == "median":
+            n_rows = median_rows(kernel, sample.views[0].shape[1])
+            drawn = subsample(sample, n_rows, stream(seed, "bandwidth"))
+            bandwidths.append(_median(views.names[index], drawn, mine.kernel))
+        else:
+            bandwidths.append(by_scale[index] if mine.bandwidth == "scale" else float(mine.bandwidth))
+    return tuple(bandwidths)
+
+
+def _median(name: str, drawn: RowSample, kernel: str) -> float:
+    try:
+        return median_distance(drawn.views[0], drawn.weight, KERNELS[kernel])
+    except ValueError as error:
+        raise ValueError(f"view {name!r}: {error}") from None
+
+
+def _scale_bandwidths(rows: Engine, views: Views, own: tuple[ViewSettings, ...]) -> list[float]:
+    """``sqrt(2 * total variance)`` of each view."""
+    for name, mine in zip(views.names, own, strict=True):
+        euclidean = mine.feature_map == "identity" or KERNELS[mine.kernel].metric == "euclidean"
+        if mine.bandwidth == "scale" and not euclidean:
             raise ValueError(
-                "bandwidth='scale' is a Euclidean length, but kernel='laplacian' uses the L1 distance; "
-                "use bandwidth='median' or a number."
+                f"view {name!r}: bandwidth='scale' is a Euclidean length, but kernel='laplacian' uses the L1 "
+                "distance; use bandwidth='median' or a number."
             )
-        means = zip(widths, _means(rows, widths), strict=True)
-        identity = tuple(make_centred(IdentityMap(width), mean, rows.dtype) for width, mean in means)
-        sums = rows.with_features(identity, keep=False).fold(scatter_sums, None)
-        return tuple(np.sqrt(2 * sums.scatter / sums.weight).tolist())
-    n_rows = median_rows(kernel, max(widths))
-    drawn = subsample(sample, n_rows, stream(seed, "bandwidth"))
-    return tuple(median_distance(view, drawn.weight, kernel) for view in drawn.views)
+    widths = [array.shape[1] for array in views.arrays]
+    means = zip(widths, _means(rows, widths), strict=True)
+    identity = tuple(make_centred(IdentityMap(width), mean, rows.dtype) for width, mean in means)
+    sums = rows.with_features(identity, keep=False).fold(scatter_sums, None)
+    return [float(value) for value in np.sqrt(2 * sums.scatter / sums.weight)]
 
 
 def _maps(
     views: Views,
-    sample: RowSample,
+    samples: list[RowSample],
     bandwidths: tuple[float | None, ...],
-    settings: Settings,
+    own: tuple[ViewSettings, ...],
+    n_clusters: int,
     seed: int,
-) -> tuple[tuple[BaseMap, ...], tuple[str, ...]]:
-    n_components, notes = _n_components(settings)
-    origins = _origins(sample, seed)
-    maps: list[BaseMap] = []
-    for index, (name, origin, bandwidth) in enumerate(zip(views.names, origins, bandwidths, strict=True)):
-        dtype = views.arrays[index].dtype
-        if bandwidth is None:
-            maps.append(IdentityMap(len(origin)))
-        elif settings.feature_map == "nystroem":
-            landmarks = subsample(sample, n_components, stream(seed, "landmarks"))
-            maps.append(make_nystroem(origin, landmarks.views[index], settings.kernel, bandwidth))
+) -> tuple[BaseMap, ...]:
+    parts = zip(views.keys, views.arrays, samples, bandwidths, own, strict=True)
+    return tuple(_map(key, array, sample, b, mine, n_clusters, seed) for key, array, sample, b, mine in parts)
+
+
+def _map(
+    key: str,
+    array: Array,
+    sample: RowSample,
+    bandwidth: float | None,
+    own: ViewSettings,
+    n_clusters: int,
+    seed: int,
+) -> BaseMap:
+    """The feature map of one view."""
+    if bandwidth is None:
+        return IdentityMap(array.shape[1])
+    origin, n_components = _origin(sample, seed), _n_components(own, n_clusters)
+    if own.feature_map == "nystroem":
+        (landmarks,) = subsample(sample, n_components, stream(seed, "landmarks")).views
+        return make_nystroem(origin, landmarks, own.kernel, bandwidth)
+    orthogonal, rng = own.feature_map == "orf", stream(seed, "frequencies", key)
+    frequencies = draw_frequencies(KERNELS[own.kernel], len(origin), n_components, orthogonal, rng)
+    return make_fourier(origin, frequencies, bandwidth, array.dtype)
+
+
+def _n_components(own: ViewSettings, n_clusters: int) -> int:
+    """The number of frequencies or landmarks."""
+    if not isinstance(own.n_components, str):
+        return own.n_components
+    frequencies = suggest_n_components(n_clusters)
+    return 2 * frequencies if own.feature_map == "nystroem" else frequencies
+
+
+def _notes(views: Views, own: tuple[ViewSettings, ...], n_clusters: int) -> tuple[str, ...]:
+    """What to say about the sizes that were chosen."""
+    notes = list[str]()
+    for name, mine in zip(views.names, own, strict=True):
+        if mine.feature_map == "identity" or not isinstance(mine.n_components, str):
+            continue
+        size = _n_components(mine, n_clusters)
+        rule = f"ceil(4 log(2k)^3) = {suggest_n_components(n_clusters)} for k={n_clusters}"
+        rule += " (Theorem 3, eps = delta = 1/2)"
+        if mine.feature_map == "nystroem":
+            text = f"{size} landmarks, the outputs of {rule}"
+        elif not KERNELS[mine.kernel].analytic:
+            text = f"{rule}; the theorem does not cover kernel={mine.kernel!r}"
         else:
-            orthogonal = settings.feature_map == "orf"
-            rng = stream(seed, "frequencies", name)
-            kernel = KERNELS[settings.kernel]
-            frequencies = draw_frequencies(kernel, len(origin), n_components, orthogonal, rng)
-            maps.append(make_fourier(origin, frequencies, bandwidth, dtype))
-    return tuple(maps), notes
+            text = rule
+        notes.append(f"n_components='auto'{f' in view {name!r}' if len(own) > 1 else ''}: {text}")
+    return tuple(notes)
 
 
-def _n_components(settings: Settings) -> tuple[int, tuple[str, ...]]:
-    """The number of frequencies or landmarks, and what to say about the choice."""
-    if not isinstance(settings.n_components, str):
-        return settings.n_components, ()
-    if settings.feature_map == "identity":
-        return 0, ()
-    frequencies = suggest_n_components(settings.n_clusters)
-    rule = f"ceil(4 log(2k)^3) = {frequencies} for k={settings.n_clusters} (Theorem 3, eps = delta = 1/2)"
-    if settings.feature_map == "nystroem":
-        return 2 * frequencies, (f"n_components='auto': {2 * frequencies} landmarks, the outputs of {rule}",)
-    if not KERNELS[settings.kernel].analytic:
-        rule += f"; the theorem does not cover kernel={settings.kernel!r}"
-    return frequencies, (f"n_components='auto': {rule}",)
+def _is_flat(feature_map: CentredMap, scatter: float, dtype: np.dtype) -> bool:
+    """Whether the features of a view vary by rounding alone."""
+    if isinstance(feature_map.base, IdentityMap):
+        rounding = 16 * float(np.finfo(dtype).eps)
+        return scatter <= rounding**2 * float(np.sum(feature_map.mean.astype(np.float64) ** 2))
+    return scatter < FLAT
 
 
 def _check_scatter(name: str, base: BaseMap, scatter: float, engine: Engine) -> None:

@@ -9,7 +9,6 @@ import numpy as np
 
 from powerkmeans.fitting.collapse import Collapse
 from powerkmeans.fitting.task import Task
-from powerkmeans.objective.updates import column_scale
 from powerkmeans.settings import Settings
 from powerkmeans.solver.annealing import SMALLEST_START, Geometric, Hard, Schedule
 from powerkmeans.solver.initialize import cloud, plus_plus, random_rows
@@ -93,24 +92,27 @@ def place(start: Start, task: Task, collapse: Collapse | None, rng: np.random.Ge
 
 def place_rows(kind: str, task: Task, rng: np.random.Generator) -> Parameters:
     """Rows of the sample, chosen at random or by k-means++."""
-    features, weight = task.sample_features(rng)
+    sample = task.sample_features(rng)
+    features = np.concatenate(sample.views, axis=1)
     choose = random_rows if kind == "random" else plus_plus
-    chosen = choose(features, weight, task.settings.n_clusters, rng)
+    chosen = choose(features, sample.weight, task.settings.n_clusters, rng)
     return Parameters(features[chosen].astype(np.float64), task.uniform_weights())
 
 
 def _place_cloud(task: Task, collapse: Collapse, rng: np.random.Generator) -> Parameters:
-    n_clusters, weights = task.settings.n_clusters, task.uniform_weights()
+    n_clusters = task.settings.n_clusters
     rank = max(1, min(n_clusters - 1, len(collapse.covariance)))
-    scaled = cloud(collapse.point, *collapse.leading(rank), n_clusters, rng)
-    return Parameters(scaled / column_scale(weights, task.problem), weights)
+    offset = cloud(*collapse.leading(rank), n_clusters, rng)
+    return Parameters(collapse.point + offset / collapse.column_scale, collapse.view_weights)
 
 
 def _place_given(task: Task) -> Parameters:
-    """Centroids given by the user: points of the data, or of the (uncentred) feature space."""
-    (feature_map,) = task.prepared.maps
-    settings, dtype = task.settings, task.prepared.engine.dtype
-    width = task.prepared.sample.views[0].shape[1]
-    given = check_init(settings.init, settings.n_clusters, width, feature_map.n_outputs, dtype)
-    centers = feature_map(given, np) if given.shape[1] == width else feature_map.centred(given)
-    return Parameters(centers.astype(np.float64), task.uniform_weights())
+    """Centroids given by the user, a table a view: points of the data, or of the (uncentred) feature space."""
+    prepared, n_clusters = task.prepared, task.settings.n_clusters
+    parts = zip(prepared.views.names, prepared.maps, prepared.views.arrays, strict=True)
+    centers = []
+    for name, feature_map, array in parts:
+        given, width = task.settings.init[name], array.shape[1]
+        given = check_init(given, n_clusters, width, feature_map.n_outputs, prepared.engine.dtype)
+        centers.append(feature_map(given, np) if given.shape[1] == width else feature_map.centred(given))
+    return Parameters(np.concatenate(centers, axis=1).astype(np.float64), task.uniform_weights())

@@ -7,20 +7,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from powerkmeans.engines.rows import zero_where_absent
 from powerkmeans.fitting.preparation import SAMPLE_BYTES, Prepared, subsample
 from powerkmeans.objective.block import block_statistics, prepare
-from powerkmeans.objective.updates import objective_value
+from powerkmeans.objective.updates import unevenness
 from powerkmeans.settings import Settings
 from powerkmeans.solver.annealing import Schedule
 from powerkmeans.solver.mm import minimise
 from powerkmeans.streams import stream
 from powerkmeans.types import (
-    Array,
     Float64Array,
     OnIteration,
     Parameters,
     PassStatistics,
     Problem,
+    RowSample,
     SolverResult,
 )
 
@@ -58,8 +59,9 @@ class Task:
         )
 
     def hard_objective(self, parameters: Parameters) -> float:
-        """The objective at ``s = -inf``, by which restarts are compared."""
-        return objective_value(float(self.run_pass(parameters, -math.inf).loss), parameters, self.problem)
+        """The objective at ``s = -inf``, above that of even view weights: restarts are compared by it."""
+        loss = float(self.run_pass(parameters, -math.inf).loss)
+        return loss + unevenness(parameters, self.problem)
 
     def stream(self, *purpose: str) -> np.random.Generator:
         """The generator for one purpose of this fit."""
@@ -70,11 +72,13 @@ class Task:
         n_views = len(self.problem.scatter)
         return np.full(n_views, 1 / n_views)
 
-    def sample_features(self, rng: np.random.Generator) -> tuple[Array, Float64Array]:
-        """Centred features of the sampled rows, views side by side, and their weights."""
+    def sample_features(self, rng: np.random.Generator) -> RowSample:
+        """Centred features of sampled rows; an absent row is zero, which is the mean."""
         prepared = self.prepared
         row_bytes = prepared.splits[-1] * prepared.engine.dtype.itemsize
         most = max(SAMPLE_BYTES // row_bytes, 10 * self.settings.n_clusters)
         sample = subsample(prepared.sample, most, rng)
-        views = [m(view, np) for m, view in zip(prepared.maps, sample.views, strict=True)]
-        return np.concatenate(views, axis=1), sample.weight
+        views = tuple(m(view, np) for m, view in zip(prepared.maps, sample.views, strict=True))
+        if sample.present is not None:
+            views = tuple(map(zero_where_absent, views, sample.present.T))
+        return RowSample(views, sample.weight, sample.present)

@@ -21,13 +21,13 @@ class PassInput:
 
     projections : per view ``-2 theta^T``, (p_l, k), so that one product gives the cross term
     center_norms : per view ``||theta_jl||^2``, (k, 1)
-    reference : ``sum_l alpha_l eta_l``
+    references : per view ``alpha_l eta_l``
     """
 
     membership: Membership
     s: float
     view_weights: tuple[float, ...]
-    reference: float
+    references: tuple[float, ...]
     projections: tuple[Array, ...]
     center_norms: tuple[Array, ...]
 
@@ -39,7 +39,7 @@ def prepare(parameters: Parameters, s: float, problem: Problem, dtype: np.dtype[
         membership=problem.membership,
         s=s,
         view_weights=tuple(float(weight) for weight in parameters.view_weights),
-        reference=float(parameters.view_weights @ problem.reference_distance),
+        references=tuple((parameters.view_weights * problem.reference_distance).tolist()),
         projections=tuple(np.ascontiguousarray((-2 * c).T, dtype=dtype) for c in centers),
         center_norms=tuple(np.sum(c * c, axis=1, keepdims=True).astype(dtype) for c in centers),
     )
@@ -48,25 +48,31 @@ def prepare(parameters: Parameters, s: float, problem: Problem, dtype: np.dtype[
 def block_statistics(block: Block, inputs: PassInput) -> PassStatistics:
     r"""Sums of one block of rows (paper: eq:MM update, eq:step2, eq:step3).
 
-    With ``dbar_ij = sum_l alpha_l d_ijl``, degrees ``u_ij``, ``dtil_ij = h(dbar_ij)`` and ``w`` the
+    With ``dbar_ij = sum_l alpha_l q_il d_ijl``, degrees ``u_ij``, ``dtil_ij = h(dbar_ij)`` and ``w`` the
     gradient of the power mean at ``dtil``, sample ``i`` pulls centroid ``j`` with ``g_ij = w_ij u_ij^m``.
     """
     xp = array_namespace(block.views[0])
     membership, weight = inputs.membership, block.weight
-    by_view = view_distances(block, inputs, xp)
+    cover = view_cover(block, xp)
+    by_view = covered(view_distances(block, inputs, xp), cover)
     distance = combined_distance(by_view, inputs)
-    degree = membership.degrees(distance, inputs.reference, xp)
-    mean, gradient = power_mean(membership.divergence(distance, degree, inputs.reference, xp), inputs.s, xp)
+    reference = combined_reference(inputs, cover)
+    degree = membership.degrees(distance, reference, xp)
+    mean, gradient = power_mean(membership.divergence(distance, degree, reference, xp), inputs.s, xp)
     pull = gradient * membership.attraction(degree, xp)
+    residual = gradient * membership.residual(degree, xp)
     nearest = xp.min(distance, axis=0)
-    mass = xp.vecdot(pull, weight)
-    residual = xp.vecdot(gradient * membership.residual(degree, xp), weight)
+    counts = [weight] * len(by_view) if cover is None else [weight * share for share in cover]
+    mass = _per_view(pull, counts, xp)
     pull *= weight
+    scatter = xp.stack([xp.vecdot(pull, d) for d in by_view], axis=1)
+    if cover is not None:
+        pull *= xp.max(cover, axis=0)  # absent rows are zero, so one factor a sample serves all views
     return PassStatistics(
-        mass=_repeated(mass, len(by_view), xp),
+        mass=mass,
         moment=_side_by_side([pull @ view for view in block.views], xp),
-        scatter=xp.stack([xp.vecdot(pull, d) for d in by_view], axis=1),
-        residual=_repeated(residual, len(by_view), xp),
+        scatter=scatter,
+        residual=_per_view(residual, counts, xp),
         sizes=xp.vecdot(xp.astype(distance == nearest, distance.dtype), weight),
         loss=xp.sum(mean * weight, dtype=xp.float64),
         hard_cost=xp.sum(nearest * weight, dtype=xp.float64),
@@ -86,8 +92,34 @@ def view_distances(block: Block, inputs: PassInput, xp: Any) -> list[Array]:
     return result
 
 
+def view_cover(block: Block, xp: Any) -> Array | None:
+    """``q_il = L o_il / sum_l o_il``, (L, b), with ``o_il`` 1 where sample i has view l; None for all 1.
+
+    What a sample says counts the same however many views it says it in.
+    """
+    if block.present is None:
+        return None
+    present = xp.astype(block.present, block.weight.dtype)
+    return present * (len(present) / xp.sum(present, axis=0))
+
+
+def covered(by_view: list[Array], cover: Array | None) -> list[Array]:
+    """Distances in each view times the cover, in place: ``q_il d_ijl``."""
+    if cover is not None:
+        for distance, share in zip(by_view, cover, strict=True):
+            distance *= share
+    return by_view
+
+
+def combined_reference(inputs: PassInput, cover: Array | None) -> Array:
+    """``sum_l alpha_l q_il eta_l``: one number, or one a sample if views are missing."""
+    if cover is None:
+        return sum(inputs.references)
+    return sum(reference * share for reference, share in zip(inputs.references, cover, strict=True))
+
+
 def combined_distance(by_view: list[Array], inputs: PassInput) -> Array:
-    """``dbar_ij = sum_l alpha_l d_ijl``."""
+    """``dbar_ij = sum_l alpha_l q_il d_ijl``."""
     if inputs.view_weights == (1.0,):
         return by_view[0]
     total = inputs.view_weights[0] * by_view[0]
@@ -96,13 +128,20 @@ def combined_distance(by_view: list[Array], inputs: PassInput) -> Array:
     return total
 
 
+def sample_distances(block: Block, inputs: PassInput, xp: Any) -> tuple[Array, Array]:
+    """``dbar_ij``, (k, b), and the reference distance it is measured by."""
+    cover = view_cover(block, xp)
+    by_view = covered(view_distances(block, inputs, xp), cover)
+    return combined_distance(by_view, inputs), combined_reference(inputs, cover)
+
+
 def block_distances(block: Block, inputs: PassInput) -> Array:
     """``sqrt(dbar_ij)``, (b, k), exact also for samples on or near a centroid."""
     xp = array_namespace(block.views[0])
     by_view = view_distances(block, inputs, xp)
     for index, distance in enumerate(by_view):
         _recompute_small(distance, block, inputs, index, xp)
-    return xp.sqrt(combined_distance(by_view, inputs)).T
+    return xp.sqrt(combined_distance(covered(by_view, view_cover(block, xp)), inputs)).T
 
 
 def _recompute_small(distance: Array, block: Block, inputs: PassInput, index: int, xp: Any) -> None:
@@ -117,18 +156,18 @@ def _recompute_small(distance: Array, block: Block, inputs: PassInput, index: in
 def block_probabilities(block: Block, inputs: PassInput) -> Array:
     r"""``g_ij / sum_j g_ij``, (b, k), from ``log g = (s-1) log dtil + m log u`` shifted by its maximum."""
     xp = array_namespace(block.views[0])
-    distance = combined_distance(view_distances(block, inputs, xp), inputs)
+    distance, reference = sample_distances(block, inputs, xp)
     nearest = xp.min(distance, axis=0)
     score = xp.astype(distance == nearest, distance.dtype)
     if inputs.s != -math.inf:
-        soft = _log_memberships(distance, inputs, xp)
+        soft = _log_memberships(distance, reference, inputs, xp)
         score = xp.where(nearest == 0, score, xp.exp(soft - xp.max(soft, axis=0)))
     return (score / xp.sum(score, axis=0)).T
 
 
-def _log_memberships(distance: Array, inputs: PassInput, xp: Any) -> Array:
+def _log_memberships(distance: Array, reference: Array, inputs: PassInput, xp: Any) -> Array:
     """``(s-1) log dtil + m log u`` up to a constant a sample, for positive distances."""
-    membership, reference = inputs.membership, inputs.reference
+    membership = inputs.membership
     degree = membership.degrees(distance, reference, xp)
     divergence = membership.divergence(distance, degree, reference, xp)
     smallest = xp.asarray(xp.finfo(distance.dtype).smallest_normal, dtype=distance.dtype)
@@ -146,8 +185,8 @@ def block_labels(block: Block, inputs: PassInput) -> Array:
 def block_typicality(block: Block, inputs: PassInput) -> Array:
     """``max_j u_ij``, (b,)."""
     xp = array_namespace(block.views[0])
-    distance = combined_distance(view_distances(block, inputs, xp), inputs)
-    degree = inputs.membership.degrees(xp.min(distance, axis=0), inputs.reference, xp)
+    distance, reference = sample_distances(block, inputs, xp)
+    degree = inputs.membership.degrees(xp.min(distance, axis=0), reference, xp)
     return degree * xp.ones_like(block.weight)
 
 
@@ -155,8 +194,11 @@ def _side_by_side(parts: list[Array], xp: Any) -> Array:
     return parts[0] if len(parts) == 1 else xp.concat(parts, axis=1)
 
 
-def _repeated(values: Array, n_views: int, xp: Any) -> Array:
-    return xp.stack([values] * n_views, axis=1)
+def _per_view(pull: Array, counts: list[Array], xp: Any) -> Array:
+    """Sums over the samples as each view counts them, (k, L); all the same where no view is missing."""
+    if all(count is counts[0] for count in counts):
+        return xp.stack([xp.vecdot(pull, counts[0])] * len(counts), axis=1)
+    return xp.stack([xp.vecdot(pull, count) for count in counts], axis=1)
 
 
 def _clusters_first(values: Array, xp: Any) -> Array:

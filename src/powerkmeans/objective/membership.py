@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,10 +15,10 @@ class Fuzzy:
     fuzziness: float = 2.0
     name: str = "fuzzy"
 
-    def degrees(self, distance: Array, reference: float, xp: Any) -> Array:
+    def degrees(self, distance: Array, reference: Array, xp: Any) -> Array:
         return xp.ones((), dtype=distance.dtype)
 
-    def log_degrees(self, distance: Array, reference: float, xp: Any) -> Array:
+    def log_degrees(self, distance: Array, reference: Array, xp: Any) -> Array:
         return xp.zeros((), dtype=distance.dtype)
 
     def attraction(self, degree: Array, xp: Any) -> Array:
@@ -28,7 +27,7 @@ class Fuzzy:
     def residual(self, degree: Array, xp: Any) -> Array:
         return 1 - degree
 
-    def divergence(self, distance: Array, degree: Array, reference: float, xp: Any) -> Array:
+    def divergence(self, distance: Array, degree: Array, reference: Array, xp: Any) -> Array:
         return distance
 
 
@@ -46,15 +45,15 @@ class Possibilistic:
     fuzziness: float = 2.0
     name: str = "possibilistic"
 
-    def degrees(self, distance: Array, reference: float, xp: Any) -> Array:
+    def degrees(self, distance: Array, reference: Array, xp: Any) -> Array:
         ratio = distance / reference
         if self.fuzziness != 2:
             ratio = ratio ** (1 / (self.fuzziness - 1))
         return 1 / (1 + ratio)
 
-    def log_degrees(self, distance: Array, reference: float, xp: Any) -> Array:
+    def log_degrees(self, distance: Array, reference: Array, xp: Any) -> Array:
         smallest = xp.asarray(xp.finfo(distance.dtype).smallest_normal, dtype=distance.dtype)
-        ratio = xp.log(xp.maximum(distance, smallest)) - math.log(reference)
+        ratio = xp.log(xp.maximum(distance, smallest)) - xp.log(xp.asarray(reference, dtype=distance.dtype))
         return -xp.logaddexp(xp.zeros_like(ratio), ratio / (self.fuzziness - 1))
 
     def attraction(self, degree: Array, xp: Any) -> Array:
@@ -63,7 +62,7 @@ class Possibilistic:
     def residual(self, degree: Array, xp: Any) -> Array:
         return self.attraction(1 - degree, xp)
 
-    def divergence(self, distance: Array, degree: Array, reference: float, xp: Any) -> Array:
+    def divergence(self, distance: Array, degree: Array, reference: Array, xp: Any) -> Array:
         return self.attraction(degree, xp) * distance + self.residual(degree, xp) * reference
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from scipy.special import softmax
 
@@ -42,14 +44,27 @@ def view_losses(old: Float64Array, new: Float64Array, sums: PassStatistics, prob
 
 def entropic_weights(losses: Float64Array, entropy: float) -> Float64Array:
     """``alpha = softmax(-c / lambda)`` (paper: eq:step3), held above a floor."""
-    weights = np.maximum(softmax((np.min(losses) - losses) / entropy), SMALLEST_VIEW_WEIGHT)
+    with np.errstate(over="ignore"):  # -inf is the limit as lambda vanishes
+        weights = np.maximum(softmax((np.min(losses) - losses) / entropy), SMALLEST_VIEW_WEIGHT)
     return weights / np.sum(weights)
 
 
 def objective_value(loss: float, parameters: Parameters, problem: Problem) -> float:
-    """``f_s = sum_i v_i M_s(dtil_i) + lambda sum_l alpha_l log alpha_l`` (paper: eq:IP-RFF-MKPKM)."""
+    """``f_s = sum_i v_i M_s(dtil_i) + lambda sum_l alpha_l log alpha_l`` (paper: eq:IP-RFF-MKPKM).
+
+    Infinite ``lambda`` fixes the weights, and the second term is left out.
+    """
     weights = parameters.view_weights
-    return float(loss) + problem.entropy * float(np.sum(weights * np.log(weights)))
+    penalty = float(np.sum(weights * np.log(weights)))
+    return float(loss) + (problem.entropy * penalty if math.isfinite(problem.entropy) else 0.0)
+
+
+def unevenness(parameters: Parameters, problem: Problem) -> float:
+    """``lambda sum_l alpha_l log(L alpha_l)``: what uneven weights cost, 0 for even ones."""
+    weights = parameters.view_weights
+    if not math.isfinite(problem.entropy):
+        return 0.0
+    return problem.entropy * max(0.0, float(np.sum(weights * np.log(len(weights) * weights))))
 
 
 def shift_norms(old: Parameters, new: Parameters, problem: Problem) -> Float64Array:

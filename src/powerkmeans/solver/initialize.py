@@ -11,20 +11,19 @@ CLOUD_SCALE = 0.1
 
 
 def cloud(
-    point: Float64Array,
     eigenvalues: Float64Array,
     eigenvectors: Float64Array,
     n_clusters: int,
     rng: np.random.Generator,
 ) -> Float64Array:
-    """``theta_j = mu + 0.1 V diag(sqrt(e)) x_j`` with standard normal ``x_j``.
+    """``theta_j - mu = 0.1 V diag(sqrt(e)) x_j`` with standard normal ``x_j``.
 
     ``e, V`` are the leading eigenpairs of the feature covariance, so the start needs only moments of the
     data: it depends on neither the order nor the repetition of rows.
     """
     coordinates = rng.standard_normal((n_clusters, len(eigenvalues)))
     spread = coordinates * np.sqrt(np.maximum(eigenvalues, 0))
-    return point + CLOUD_SCALE * spread @ eigenvectors.T
+    return CLOUD_SCALE * spread @ eigenvectors.T
 
 
 def random_rows(rows: Array, weight: Float64Array, n_clusters: int, rng: np.random.Generator) -> list[int]:

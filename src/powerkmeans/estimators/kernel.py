@@ -1,30 +1,22 @@
-"""Estimators in scikit-learn's manner: parameters in, attributes out, nothing else."""
+"""One view: kernel power k-means."""
 
 from __future__ import annotations
 
-import os
+from dataclasses import replace
 from typing import Any, Self
 
-import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
-from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
-from powerkmeans.callbacks import CallbackSupportMixin, with_callbacks
-from powerkmeans.fit import apply, fit_views, precise_distances, precise_statistics, warn_if_unwell
-from powerkmeans.model import FitResult, history_table
-from powerkmeans.model_io import load_estimator, save_estimator
-from powerkmeans.objective.block import block_labels, block_probabilities, block_typicality
-from powerkmeans.progress import make_listener
+from powerkmeans.callbacks import with_callbacks
+from powerkmeans.estimators.base import PowerKMeansBase
+from powerkmeans.model import FitResult
+from powerkmeans.objective.block import block_probabilities, block_typicality
 from powerkmeans.settings import check_settings
-from powerkmeans.streams import draw_seed
-from powerkmeans.types import Array
+from powerkmeans.types import Array, Views
 from powerkmeans.views import check_single_view
 
 
-class KernelPowerKMeans(
-    CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
-):
+class KernelPowerKMeans(PowerKMeansBase):
     r"""Kernel power k-means on random features: k-means that does not get stuck.
 
     Instead of the distance to the nearest centroid it minimises a power mean of the distances to all
@@ -164,6 +156,7 @@ class KernelPowerKMeans(
 
     See Also
     --------
+    MultiViewPowerKMeans : Several views with learned weights.
     critical_exponent : The exponent at which clusters begin to separate.
     suggest_n_components : Number of random features that the theory asks for.
 
@@ -243,39 +236,41 @@ class KernelPowerKMeans(
         """
         settings = check_settings(self.get_params(deep=False))
         views = check_single_view(self, X, sample_weight, fitting=True)
-        seed = draw_seed(self.random_state)
-        listener = make_listener(self, X, settings.verbose)
-        result = fit_views(views, settings, seed, listener)
-        self._keep(result)
-        warn_if_unwell(result, settings)
+        if not isinstance(self.init, str):
+            settings = replace(settings, init={"X": self.init})
+        self._fit_views(views, settings, X)
         return self
 
     def fit_predict(self, X: Any, y: None = None, sample_weight: Any = None) -> Array:
         """Fit and return the label of each sample."""
         return self.fit(X, sample_weight=sample_weight).labels_
 
-    def predict(self, X: Any) -> Array:
-        """Return the cluster of each sample: the one of largest probability."""
-        return self._apply(X, block_labels)
+    def predict(self, X: Any, *, noise_threshold: float | None = None) -> Array:
+        """Return the cluster of each sample: the one of largest probability.
+
+        With ``noise_threshold``, samples whose outlier score is above it get -1.
+        """
+        return self._labels(self._new(X), noise_threshold)
 
     def predict_proba(self, X: Any) -> Array:
         """Return each sample's membership of each cluster; rows sum to one."""
-        return self._apply(X, block_probabilities)
+        return self._apply(self._new(X), block_probabilities)
 
     def transform(self, X: Any) -> Array:
         """Return the distance of each sample to each centroid in feature space."""
-        return self._distances(X)
+        return self._distances(self._new(X))
 
     def fit_transform(self, X: Any, y: None = None, sample_weight: Any = None) -> Array:
         """Fit and return the distance of each sample to each centroid in feature space."""
-        return self.fit(X, sample_weight=sample_weight)._distances(X)
+        self.fit(X, sample_weight=sample_weight)
+        return self._distances(self._new(X))
 
     def typicality(self, X: Any) -> Array:
         """Return how typical each sample is of its nearest cluster, in [0, 1].
 
         Always 1 for ``membership="fuzzy"``, which has no notion of it.
         """
-        return self._apply(X, block_typicality)
+        return self._apply(self._new(X), block_typicality)
 
     def outlier_score(self, X: Any) -> Array:
         """Return ``1 - typicality``: the larger, the farther from every cluster.
@@ -284,7 +279,7 @@ class KernelPowerKMeans(
         farther than a bounded distance, so scores have a ceiling below 1: rank by them. Always 0 for
         ``membership="fuzzy"``; fit with ``"possibilistic"`` to find outliers.
         """
-        return 1 - self.typicality(X)
+        return self._scores(self._new(X))
 
     def score(self, X: Any, y: None = None, sample_weight: Any = None) -> float:
         """Return minus the mean loss of the samples at ``s_``.
@@ -293,66 +288,21 @@ class KernelPowerKMeans(
         annealing happened to stop, and falls with a wider bandwidth whatever the clusters are worth, so
         do not let a grid search choose the bandwidth or the number of clusters by it.
         """
+        return self._score(self._new(X, sample_weight))
+
+    def _check_new(self, X: Any, present: Any, sample_weight: Any) -> Views:
+        if present is not None:
+            raise ValueError("present= is for several views; KernelPowerKMeans has one.")
+        return self._new(X, sample_weight)
+
+    def _new(self, X: Any, sample_weight: Any = None) -> Views:
         check_is_fitted(self)
-        views = check_single_view(self, X, sample_weight, fitting=False)
-        sums = precise_statistics(self._fit.model, views, self.engine)
-        return -float(sums.loss) / float(np.sum(views.weight, dtype=np.float64))
+        return check_single_view(self, X, sample_weight, fitting=False)
 
-    @property
-    def partial_fit(self) -> Any:
-        """Not part of this version; the message says what to do instead."""
-        raise AttributeError(
-            "KernelPowerKMeans has no partial_fit in this version; fit all rows at once, or a sample of them and "
-            "predict the rest."
-        )
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to one .npz file that contains no pickle; see :func:`powerkmeans.load`."""
-        check_is_fitted(self)
-        save_estimator(self, path)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a model that ``save`` wrote."""
-        loaded: Self = load_estimator(path, {cls.__name__: cls})
-        return loaded
-
-    def _apply(self, X: Any, function: Any) -> Array:
-        check_is_fitted(self)
-        return apply(self._fit.model, check_single_view(self, X, fitting=False), self.engine, function)
-
-    def _distances(self, X: Any) -> Array:
-        check_is_fitted(self)
-        return precise_distances(self._fit.model, check_single_view(self, X, fitting=False), self.engine)
-
-    def _keep(self, result: FitResult) -> None:
-        """Spread a result over the public attributes; fitting and loading both end here."""
-        model, restart = result.model, result.restarts[result.best]
-        self._fit = result
-        self.labels_ = result.labels
+    def _keep_views(self, result: FitResult) -> None:
+        model = result.model
         (self.cluster_centers_,) = model.cluster_centers()
-        self.view_weights_ = model.parameters.view_weights
-        self.view_names_in_ = np.array(model.view_names, dtype=object)
         (self.bandwidth_,) = result.bandwidths
         self.n_components_ = model.maps[0].base.n_components
         possibilistic = model.problem.membership.name == "possibilistic"
         self.reference_distance_ = float(model.problem.reference_distance[0]) if possibilistic else None
-        self.critical_exponent_ = result.critical
-        self.s_init_, self.s_ = restart.s_init, restart.s
-        self.n_iter_ = restart.n_iter
-        self.objective_, self.inertia_ = result.objective, result.inertia
-        self.history_ = history_table(result)
-        self.status_ = restart.status
-        self.restarts_ = [dict(vars(r)) for r in result.restarts]
-        self.best_restart_ = result.best
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.cluster_centers_.shape[0])
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.classifier_tags = ClassifierTags()  # scikit-learn reads them wherever there is predict_proba
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags

@@ -1,0 +1,118 @@
+"""What both estimators share: how a result becomes attributes, and how a fitted model answers."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.utils import ClassifierTags
+from sklearn.utils.validation import check_is_fitted
+
+from powerkmeans.callbacks import CallbackSupportMixin
+from powerkmeans.fit import apply, fit_views, precise_distances, precise_statistics, warn_if_unwell
+from powerkmeans.model import FitResult, history_table
+from powerkmeans.model_io import load_estimator, save_estimator
+from powerkmeans.objective.block import block_labels, block_typicality
+from powerkmeans.progress import make_listener
+from powerkmeans.settings import Settings
+from powerkmeans.streams import draw_seed
+from powerkmeans.types import Array, Views
+
+
+class PowerKMeansBase(
+    CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
+):
+    """Answers of a fitted model on checked views; subclasses check what users pass."""
+
+    _fit: FitResult
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to one .npz file that contains no pickle; see :func:`powerkmeans.load`."""
+        check_is_fitted(self)
+        save_estimator(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a model that ``save`` wrote."""
+        loaded: Self = load_estimator(path, {cls.__name__: cls})
+        return loaded
+
+    @property
+    def partial_fit(self) -> Any:
+        """Not part of this version; the message says what to do instead."""
+        raise AttributeError(
+            f"{type(self).__name__} has no partial_fit in this version; fit all rows at once, or a sample of them "
+            "and predict the rest."
+        )
+
+    def _check_new(self, X: Any, present: Any, sample_weight: Any) -> Views:
+        """Check samples for a fitted model."""
+        raise NotImplementedError
+
+    def _fit_views(self, views: Views, settings: Settings, X: Any) -> None:
+        seed = draw_seed(self.random_state)
+        listener = make_listener(self, X, settings.verbose)
+        result = fit_views(views, settings, seed, listener)
+        self._keep(result)
+        warn_if_unwell(result, settings)
+
+    def _apply(self, views: Views, function: Any) -> Array:
+        return apply(self._fit.model, views, self.engine, function)
+
+    def _labels(self, views: Views, noise_threshold: float | None) -> Array:
+        if noise_threshold is not None:
+            self._check_threshold(noise_threshold)
+        labels = self._apply(views, block_labels)
+        if noise_threshold is not None:
+            labels[self._scores(views) > noise_threshold] = -1
+        return labels
+
+    def _check_threshold(self, threshold: Any) -> None:
+        if self._fit.model.problem.membership.name == "fuzzy":
+            raise ValueError("noise_threshold needs outlier scores; fit with membership='possibilistic'.")
+        if not np.isscalar(threshold) or isinstance(threshold, (str, bool)) or not 0 <= float(threshold) <= 1:  # type: ignore[arg-type]
+            raise ValueError(f"noise_threshold must be a number between 0 and 1, got {threshold!r}.")
+
+    def _scores(self, views: Views) -> Array:
+        return 1 - self._apply(views, block_typicality)
+
+    def _distances(self, views: Views) -> Array:
+        return precise_distances(self._fit.model, views, self.engine)
+
+    def _score(self, views: Views) -> float:
+        sums = precise_statistics(self._fit.model, views, self.engine)
+        return -float(sums.loss) / float(np.sum(views.weight, dtype=np.float64))
+
+    def _keep(self, result: FitResult) -> None:
+        """Spread a result over the public attributes; fitting and loading both end here."""
+        model, restart = result.model, result.restarts[result.best]
+        self._fit = result
+        self.labels_ = result.labels
+        self.view_weights_ = model.for_all_views(model.parameters.view_weights, 0.0)
+        self.view_names_in_ = np.array(model.view_names, dtype=object)
+        self.critical_exponent_ = result.critical
+        self.s_init_, self.s_ = restart.s_init, restart.s
+        self.n_iter_ = restart.n_iter
+        self.objective_, self.inertia_ = result.objective, result.inertia
+        self.history_ = history_table(result)
+        self.status_ = restart.status
+        self.restarts_ = [dict(vars(r)) for r in result.restarts]
+        self.best_restart_ = result.best
+        self._keep_views(result)
+
+    def _keep_views(self, result: FitResult) -> None:
+        """Set the attributes that have one entry a view."""
+        raise NotImplementedError
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self._fit.model.parameters.centers)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.classifier_tags = ClassifierTags()  # scikit-learn reads them wherever there is predict_proba
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

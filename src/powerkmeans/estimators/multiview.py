@@ -1,0 +1,317 @@
+"""Several views: possibilistic kernel power k-means with learned view weights."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from powerkmeans.callbacks import with_callbacks
+from powerkmeans.estimators.base import PowerKMeansBase
+from powerkmeans.model import FitResult
+from powerkmeans.objective.block import block_probabilities, block_typicality
+from powerkmeans.settings import check_settings
+from powerkmeans.types import Array, Views
+from powerkmeans.views import check_several_views, split_init
+
+
+class MultiViewPowerKMeans(PowerKMeansBase):
+    r"""Clustering of several views that learns which to trust and is not moved by outliers.
+
+    The views of a sample are its descriptions by different means: omics layers, groups of features, sensors.
+    Each is mapped to the feature space of a kernel of its own. The distance of sample i to centroid j is
+    :math:`\bar d_{ij} = \sum_l \alpha_l \|\phi_l(x_{il}) - \theta_{jl}\|^2`, and with :math:`M_s` the power mean
+
+    .. math:: f_s(\Theta, \alpha) = \sum_i v_i M_s(h(\bar d_{i1}), \dots, h(\bar d_{ik}))
+        + \lambda \sum_l \alpha_l \log \alpha_l, \qquad h(d) = \min_u u^m d + (1-u)^m \eta
+
+    is minimised over the centroids and the weights :math:`\alpha` of the views while :math:`s` falls towards
+    :math:`-\infty`. The bounded loss ``h`` lets far samples pull on nothing, and tells which they are.
+
+    A sample may lack views, as long as it has one: nothing is imputed, distances are taken over the views it has.
+
+    A view of one or two columns of noise can win most of the weight, since a few clusters explain any such view
+    well; look at :func:`explain_views` before trusting the weight of a small view.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+
+    views : dict or None, default=None
+        Which columns of a 2-D ``X`` belong to which view: ``{"name": columns}``, where columns are positions,
+        names, a slice or a mask (or a list of such pairs). Columns in no view are not used. None: ``X`` holds its
+        views apart (a list or dict of tables), or names them in its columns (the first level of a MultiIndex, or
+        ``"view:column"``); any other table is one view.
+
+    membership : {"possibilistic", "fuzzy"}, default="possibilistic"
+        ``"fuzzy"`` gives every sample its full pull and has no outlier scores.
+
+    entropy : "auto" or float > 0, default="auto"
+        The price :math:`\lambda` of uneven view weights. ``"auto"``: 0.3 times the mean loss of a view before
+        there are clusters, which does not depend on scales or the number of samples. ``inf`` keeps the
+        weights even; towards 0 one view takes it all.
+
+    view_scaling : {"scatter"} or None, default="scatter"
+        ``"scatter"`` gives the features of every view the same mean squared distance to their mean, so that no
+        view wins by its scale alone. None leaves them as they are, as in the paper.
+
+    feature_map : {"rff", "orf", "nystroem", "identity"}, default="rff"
+        How the kernel is represented; see :class:`KernelPowerKMeans`. This and the next three may be given once,
+        in a list by position, or in a dict by view name (views that it leaves out take the default).
+
+    kernel : {"rbf", "laplacian", "matern12", "matern32", "matern52", "rational_quadratic"}, default="rbf"
+        The kernel.
+
+    bandwidth : "median", "scale" or float > 0, default="median"
+        Length scale of the kernel.
+
+    n_components : "auto" or int, default="auto"
+        Number of frequencies or landmarks.
+
+    fuzziness : float > 1, default=2.0
+        The exponent m of the possibilistic membership.
+
+    reference_distance : {"global", "median", "within"} or float > 0, default="global"
+        The squared distance at which typicality is one half; see :class:`KernelPowerKMeans`. With
+        ``view_scaling="scatter"`` a number is in units of the mean squared distance to the mean.
+
+    s_init : "auto" or float < 0, default="auto"
+        First exponent; see :class:`KernelPowerKMeans`.
+
+    anneal_factor : float >= 1, default=1.04
+        Factor by which the exponent grows in size.
+
+    anneal_every : int, default=2
+        Number of iterations between two such steps.
+
+    init : {"auto", "cloud", "k-means++", "k-means", "random"} or centroids, default="auto"
+        Starting centroids; see :class:`KernelPowerKMeans`. Given ones have the form of ``X`` with a row a cluster,
+        or that of ``cluster_centers_``.
+
+    n_init : "auto" or int, default="auto"
+        Number of runs; see :class:`KernelPowerKMeans`.
+
+    max_iter : int, default=300
+        Most iterations of a run, its finish and its moves together.
+
+    tol : float, default=1e-4
+        Tolerance of convergence; see :class:`KernelPowerKMeans`.
+
+    engine : "auto", "numpy" or ``powerkmeans.engines.NumpyOptions``, default="auto"
+        Where the work is done.
+
+    random_state : int, RandomState instance or None, default=None
+        Seeds the features and the starts. Each view draws by its name, so the order of the views and the
+        presence of others do not change its features.
+
+    verbose : int, default=0
+        1 prints a few lines a run on stderr, 2 a line an iteration.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,), int32
+        Cluster of each training sample.
+    cluster_centers_ : list of ndarray of shape (n_clusters, n_outputs of the view)
+        Centroids in the feature space of each view. Clusters without samples come last.
+    view_weights_ : ndarray of shape (n_views,)
+        Weight of each view; 0 for one that is constant.
+    view_names_in_ : ndarray of shape (n_views,)
+        Name of each view.
+    bandwidth_ : ndarray of shape (n_views,)
+        Bandwidth of each view's kernel; NaN where there is none.
+    n_components_ : ndarray of shape (n_views,)
+        Number of frequencies, landmarks or, for ``"identity"``, columns of each view.
+    reference_distance_ : ndarray of shape (n_views,) or None
+        Reference distance of each view, in its scaled features; None for ``"fuzzy"``.
+    entropy_ : float
+        The value of :math:`\lambda`.
+    critical_exponent_ : float or None
+        The exponent at which clusters begin to separate, if ``s_init="auto"`` asked for it.
+    s_init_, s_ : float
+        First and last exponent of the annealing that was kept; memberships are taken at ``s_``.
+    n_iter_ : int
+        Its number of iterations.
+    objective_ : float
+        The objective at ``s_``.
+    inertia_ : float
+        Sum of squared distances to the nearest centroid, over all views by their weights.
+    history_ : dict of ndarrays
+        Per iteration: ``s`` (``-inf`` in the finish), ``objective``, ``inertia``, ``shift`` (largest step of
+        a centroid), ``n_distinct`` (number of distinct centroids) and ``view_weights`` (a column a view).
+    status_ : Status
+        Why the run stopped; a str: "converged", "cost negligible against the scatter", "max_iter reached"
+        or "stopped by a callback".
+    restarts_ : list of dict
+        Every run: its start, exponents, iterations, status, hard objective and number of moves.
+    best_restart_ : int
+        Index of the run that was kept.
+    n_features_in_ : int
+        Number of columns seen in fit, over all views.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, if ``X`` was one table and they were all strings.
+
+    See Also
+    --------
+    KernelPowerKMeans : One view.
+    explain_views : What each view contributes to a fit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import make_blobs
+    >>> from powerkmeans import MultiViewPowerKMeans
+    >>> shape, y = make_blobs(300, centers=3, n_features=10, random_state=0)
+    >>> noise = np.random.default_rng(0).normal(size=(300, 10))
+    >>> model = MultiViewPowerKMeans(3, random_state=0).fit({"shape": shape, "noise": noise})
+    >>> bool(model.view_weights_[0] > 0.8)
+    True
+    >>> shape[:20] = np.nan  # twenty samples without their shape
+    >>> labels = model.predict({"shape": shape, "noise": noise})
+
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        views: Any = None,
+        membership: str = "possibilistic",
+        entropy: str | float = "auto",
+        view_scaling: str | None = "scatter",
+        feature_map: Any = "rff",
+        kernel: Any = "rbf",
+        bandwidth: Any = "median",
+        n_components: Any = "auto",
+        fuzziness: float = 2.0,
+        reference_distance: str | float = "global",
+        s_init: str | float = "auto",
+        anneal_factor: float = 1.04,
+        anneal_every: int = 2,
+        init: Any = "auto",
+        n_init: str | int = "auto",
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        engine: Any = "auto",
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.views = views
+        self.membership = membership
+        self.entropy = entropy
+        self.view_scaling = view_scaling
+        self.feature_map = feature_map
+        self.kernel = kernel
+        self.bandwidth = bandwidth
+        self.n_components = n_components
+        self.fuzziness = fuzziness
+        self.reference_distance = reference_distance
+        self.s_init = s_init
+        self.anneal_factor = anneal_factor
+        self.anneal_every = anneal_every
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.engine = engine
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @with_callbacks
+    def fit(self, X: Any, y: None = None, sample_weight: Any = None, present: Any = None) -> Self:
+        """Find the clusters.
+
+        Parameters
+        ----------
+        X : list or dict of 2-D tables, or one 2-D table
+            The views, all with the same samples in the same order: arrays, memory maps, data frames or sparse
+            matrices. One table is cut into views as ``views`` or its column names say. A row that is all NaN
+            (or None in a list of rows) is one that the view does not have.
+        y : ignored
+            For the convention of scikit-learn.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights >= 0; a weight of 3 is the same as three equal samples.
+        present : array-like of shape (n_samples, n_views) or dict of columns, optional
+            True where a sample has a view; what an absent row holds does not matter.
+
+        Returns
+        -------
+        self
+
+        """
+        settings = check_settings(self.get_params(deep=False), several_views=True)
+        views = check_several_views(self, X, sample_weight, present, fitting=True)
+        if not isinstance(self.init, str):
+            settings = replace(settings, init=split_init(self, X, views))
+        self._fit_views(views, settings, X)
+        return self
+
+    def fit_predict(self, X: Any, y: None = None, sample_weight: Any = None, present: Any = None) -> Array:
+        """Fit and return the label of each sample."""
+        return self.fit(X, sample_weight=sample_weight, present=present).labels_
+
+    def predict(self, X: Any, *, present: Any = None, noise_threshold: float | None = None) -> Array:
+        """Return the cluster of each sample: the one of largest probability.
+
+        With ``noise_threshold``, samples whose outlier score is above it get -1.
+        """
+        return self._labels(self._check_new(X, present), noise_threshold)
+
+    def predict_proba(self, X: Any, *, present: Any = None) -> Array:
+        """Return each sample's membership of each cluster; rows sum to one."""
+        return self._apply(self._check_new(X, present), block_probabilities)
+
+    def transform(self, X: Any, *, present: Any = None) -> Array:
+        """Return the distance of each sample to each centroid, over all views by their weights."""
+        return self._distances(self._check_new(X, present))
+
+    def fit_transform(self, X: Any, y: None = None, sample_weight: Any = None, present: Any = None) -> Array:
+        """Fit and return the distance of each sample to each centroid."""
+        self.fit(X, sample_weight=sample_weight, present=present)
+        return self._distances(self._check_new(X, present))
+
+    def typicality(self, X: Any, *, present: Any = None) -> Array:
+        """Return how typical each sample is of its nearest cluster, in [0, 1].
+
+        Always 1 for ``membership="fuzzy"``, which has no notion of it.
+        """
+        return self._apply(self._check_new(X, present), block_typicality)
+
+    def outlier_score(self, X: Any, *, present: Any = None) -> Array:
+        """Return ``1 - typicality``: the larger, the farther from every cluster.
+
+        It approaches 1 for ``feature_map="identity"``. In the feature space of a kernel no sample is farther than
+        a bounded distance, so scores have a ceiling below 1: rank by them. Always 0 for ``membership="fuzzy"``.
+        """
+        return self._scores(self._check_new(X, present))
+
+    def score(self, X: Any, y: None = None, sample_weight: Any = None, present: Any = None) -> float:
+        """Return minus the mean loss of the samples at ``s_``.
+
+        For new data under one model; it does not compare models (see :meth:`KernelPowerKMeans.score`).
+        """
+        return self._score(self._check_new(X, present, sample_weight))
+
+    def _check_new(self, X: Any, present: Any, sample_weight: Any = None) -> Views:
+        check_is_fitted(self)
+        return check_several_views(self, X, sample_weight, present, fitting=False)
+
+    def _keep_views(self, result: FitResult) -> None:
+        model, problem = result.model, result.model.problem
+        self.cluster_centers_ = model.cluster_centers()
+        bandwidths = [np.nan if value is None else value for value in result.bandwidths]
+        self.bandwidth_ = model.for_all_views(bandwidths, np.nan)
+        sizes = [m.base.n_components for m in model.maps]
+        self.n_components_ = model.for_all_views(sizes, 0).astype(np.int64)
+        possibilistic = problem.membership.name == "possibilistic"
+        references = model.for_all_views(problem.reference_distance, np.nan)
+        self.reference_distance_ = references if possibilistic else None
+        self.entropy_ = problem.entropy
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.views is not None
+        return tags

@@ -1,0 +1,91 @@
+"""What each view contributes to a fit, as a table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from powerkmeans.estimators.base import PowerKMeansBase
+from powerkmeans.fit import precise_evidence
+from powerkmeans.types import Array
+
+
+class ViewTable(dict[str, Array]):
+    """Columns by name, one entry a view; ``pandas.DataFrame(table)`` takes it as it is."""
+
+    def __str__(self) -> str:
+        cells = [[_shown(value) for value in column] for column in self.values()]
+        widths = [max(len(name), *map(len, column)) for name, column in zip(self, cells, strict=True)]
+        lines = [list(self), *map(list, zip(*cells, strict=True))]
+        return "\n".join(
+            "  ".join(
+                cell.ljust(w) if i == 0 else cell.rjust(w)
+                for i, (cell, w) in enumerate(zip(line, widths, strict=True))
+            )
+            for line in lines
+        )
+
+
+def _shown(value: Any) -> str:
+    return f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+def explain_views(model: PowerKMeansBase, X: Any, *, sample_weight: Any = None, present: Any = None) -> ViewTable:
+    """Tell what each view contributes to a fitted model, on the training data or on new samples.
+
+    Parameters
+    ----------
+    model : fitted MultiViewPowerKMeans or KernelPowerKMeans
+        The model.
+    X : as in the model's ``fit``
+        Samples.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights >= 0.
+    present : as in :meth:`MultiViewPowerKMeans.fit`, optional
+        Which samples have which views.
+
+    Returns
+    -------
+    ViewTable
+        A dict of columns with one entry a view; ``print`` shows it as text.
+
+        - ``view``, ``n_features``: name and number of columns.
+        - ``coverage``: share of the samples that have the view.
+        - ``weight``: its learned weight.
+        - ``distance_share``: its share of the squared distances between samples and their centroids.
+        - ``explained``: how much of the view's own scatter the clusters explain, 1 - within / total.
+        - ``agreement``: share of the samples that this view alone would put into their cluster.
+        - ``silhouette``: mean of ``(b - a) / max(a, b)`` in this view alone, with ``a`` the distance to the own
+          centroid and ``b`` to the nearest other; 0 means that the view does not tell clusters apart.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import make_blobs
+    >>> from powerkmeans import MultiViewPowerKMeans, explain_views
+    >>> shape, _ = make_blobs(300, centers=3, n_features=10, random_state=0)
+    >>> X = {"shape": shape, "noise": np.random.default_rng(0).normal(size=(300, 10))}
+    >>> table = explain_views(MultiViewPowerKMeans(3, random_state=0).fit(X), X)
+    >>> (table["agreement"] > 0.9).tolist()
+    [True, False]
+
+    """
+    if not isinstance(model, PowerKMeansBase):
+        raise TypeError(f"explain_views takes a fitted estimator of powerkmeans, got a {type(model).__name__}.")
+    views = model._check_new(X, present, sample_weight)
+    found = model._fit.model
+    sums = precise_evidence(found, views, model.engine)
+    within = np.where(sums.total > 0, sums.within / np.where(sums.total > 0, sums.total, 1), 1.0)
+    count = np.where(sums.count > 0, sums.count, np.nan)
+    columns = {
+        "coverage": (sums.count / float(np.sum(views.weight, dtype=np.float64)), np.nan),
+        "weight": (found.parameters.view_weights, 0.0),
+        "distance_share": (sums.share / max(float(np.sum(sums.share)), np.finfo(np.float64).tiny), 0.0),
+        "explained": (1 - within, np.nan),
+        "agreement": (sums.agreement / count, np.nan),
+        "silhouette": (sums.silhouette / count, np.nan),
+    }
+    table = ViewTable(view=np.array(found.view_names, dtype=object), n_features=np.array(found.view_widths))
+    table.update({name: found.for_all_views(values, otherwise) for name, (values, otherwise) in columns.items()})
+    return table

@@ -1,0 +1,213 @@
+"""What people have, as named tables: lists, dicts, one table with groups of columns.
+
+Nothing here looks at values; ``views.py`` checks them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.utils import _safe_indexing
+
+SEPARATOR = ":"
+
+
+def is_several(X: Any) -> bool:
+    """Whether ``X`` holds its views apart: a dict, or a list with a 2-dimensional element.
+
+    A list of rows is one table.
+    """
+    if isinstance(X, Mapping):
+        return True
+    return isinstance(X, (list, tuple)) and (len(X) == 0 or any(is_table(item) for item in X))
+
+
+def is_table(item: Any) -> bool:
+    """Whether an object is 2-dimensional; a list of rows is, also with None for some."""
+    if hasattr(item, "shape"):
+        return len(item.shape) == 2
+    if not isinstance(item, (list, tuple)) or len(item) == 0:
+        return False
+    rows = [row for row in item if row is not None]
+    return bool(rows) and all(isinstance(row, (list, tuple)) or np.ndim(row) == 1 for row in rows)
+
+
+def named_tables(X: Any) -> dict[str, Any]:
+    """Name the views of a list or dict; a list's are called view_0, view_1, ..."""
+    if len(X) == 0:
+        raise ValueError("X has no views; expected at least one 2-D array.")
+    if isinstance(X, Mapping):
+        for name in X:
+            if not isinstance(name, str):
+                raise TypeError(f"View names must be strings, got {name!r} ({type(name).__name__}).")
+        named = dict(X)
+    else:
+        named = {f"view_{i}": table for i, table in enumerate(X)}
+    for name, table in named.items():
+        if table is not None and not is_table(table) and not _has_none_rows(table):
+            raise TypeError(f"view {name!r} must be a 2-D array, got {_described(table)}.")
+    return named
+
+
+def _described(item: Any) -> str:
+    shape = getattr(item, "shape", None)
+    return f"an array of shape {tuple(shape)}" if shape is not None else f"a {type(item).__name__}"
+
+
+def _has_none_rows(item: Any) -> bool:
+    return isinstance(item, np.ndarray) and item.dtype == object and item.ndim == 1
+
+
+def filled_rows(table: Any) -> Any:
+    """The same table with rows of NaN in place of None, and masked entries as NaN."""
+    if isinstance(table, np.ma.MaskedArray):
+        return np.ma.filled(table.astype(np.result_type(table.dtype, np.float32)), np.nan)
+    if not (isinstance(table, (list, tuple)) or _has_none_rows(table)) or all(row is not None for row in table):
+        return table
+    width = next((len(row) for row in table if row is not None), 0)
+    return [[np.nan] * width if row is None else row for row in table]
+
+
+def column_groups(X: Any, views: Any) -> dict[str, list[int]] | None:
+    """Which columns of one table each view has; None if the table is one view.
+
+    ``views`` says so, or else the columns' names do: the first level of a MultiIndex, or ``view:`` in front.
+    """
+    header = column_names(X)
+    if views is not None:
+        return _given_groups(views, header, _n_columns(X))
+    if header is None:
+        return None
+    if getattr(getattr(X, "columns", None), "nlevels", 1) > 1:
+        return _grouped(str(name[0]) for name in header)
+    prefixed = [isinstance(name, str) and SEPARATOR in name.strip(SEPARATOR) for name in header]
+    if not any(prefixed):
+        return None
+    if not all(prefixed):
+        plain = header[prefixed.index(False)]
+        marked = header[prefixed.index(True)]
+        raise ValueError(
+            f"Column {marked!r} names a view before its {SEPARATOR!r}, but column {plain!r} does not. Name the "
+            "view of every column, or say which columns each view has with views={...}."
+        )
+    return _grouped(name.split(SEPARATOR, 1)[0] for name in header)
+
+
+def take_columns(X: Any, columns: list[int]) -> Any:
+    """Some columns of a table, as a view on it where they are next to each other."""
+    if isinstance(X, np.ndarray) and columns == list(range(columns[0], columns[-1] + 1)):
+        return X[:, columns[0] : columns[-1] + 1]
+    return _safe_indexing(X, columns, axis=1)
+
+
+def column_names(X: Any) -> list[Any] | None:
+    """Names of the columns of a data frame, None for an array."""
+    names = getattr(X, "columns", None)
+    names = getattr(X, "column_names", None) if names is None else names
+    return None if names is None or callable(names) else list(names)
+
+
+def _n_columns(X: Any) -> int:
+    shape = np.shape(X) if not hasattr(X, "shape") else X.shape
+    if len(shape) != 2:
+        raise ValueError(f"views= chooses columns of a 2-D table, but X has {len(shape)} dimension(s).")
+    return int(shape[1])
+
+
+def _grouped(names: Iterable[str]) -> dict[str, list[int]]:
+    groups: dict[str, list[int]] = {}
+    for index, name in enumerate(names):
+        groups.setdefault(name, []).append(index)
+    return groups
+
+
+def _given_groups(views: Any, header: list[Any] | None, n_columns: int) -> dict[str, list[int]]:
+    groups: dict[str, list[int]] = {}
+    owner: dict[int, str] = {}
+    for name, columns in _pairs(views):
+        if name in groups:
+            raise ValueError(f"views names {name!r} twice.")
+        groups[name] = _indices(name, columns, header, n_columns)
+        for column in groups[name]:
+            if column in owner:
+                shown = column if header is None else repr(header[column])
+                whose = f"{owner[column]!r} and {name!r}" if owner[column] != name else f"{name!r}, twice"
+                raise ValueError(f"Column {shown} is in the views {whose}; a column belongs to one view.")
+            owner[column] = name
+    return groups
+
+
+def _pairs(views: Any) -> list[tuple[str, Any]]:
+    """``views`` as (name, columns) pairs, from a dict or from a list of such pairs."""
+    pairs = list(views.items()) if isinstance(views, Mapping) else views
+    if not isinstance(pairs, (list, tuple)) or not all(
+        isinstance(p, (list, tuple)) and len(p) == 2 for p in pairs
+    ):
+        raise TypeError(
+            f"views must be a dict of columns, such as {{'rna': slice(0, 200), 'protein': ['p53', 'akt']}}. "
+            f"Got {views!r} instead."
+        )
+    if not pairs:
+        raise ValueError("views is empty; expected at least one view.")
+    for name, _ in pairs:
+        if not isinstance(name, str):
+            raise TypeError(f"View names must be strings, got {name!r} ({type(name).__name__}).")
+    return [(name, columns) for name, columns in pairs]
+
+
+def _indices(name: str, columns: Any, header: list[Any] | None, n_columns: int) -> list[int]:
+    """Positions of a view's columns: one column, a slice, a mask, or a list of positions or names."""
+    if isinstance(columns, slice):
+        indices = _sliced(name, columns, header, n_columns)
+    elif isinstance(columns, (str, Integral)):
+        indices = [_position(name, columns, header, n_columns)]
+    elif isinstance(columns, (Sequence, np.ndarray)) or hasattr(columns, "__iter__"):
+        listed = [c.item() if isinstance(c, np.generic) else c for c in columns]
+        if listed and all(isinstance(c, bool) for c in listed):
+            if len(listed) != n_columns:
+                raise ValueError(f"views[{name!r}] is a mask of {len(listed)} columns, but X has {n_columns}.")
+            indices = [i for i, chosen in enumerate(listed) if chosen]
+        else:
+            indices = [_position(name, c, header, n_columns) for c in listed]
+    else:
+        raise TypeError(f"views[{name!r}] must be columns: positions, names or a slice. Got {columns!r} instead.")
+    if not indices:
+        raise ValueError(f"view {name!r} has no columns.")
+    return indices
+
+
+def _position(name: str, column: Any, header: list[Any] | None, n_columns: int) -> int:
+    if isinstance(column, Integral) and not isinstance(column, bool):
+        if not -n_columns <= int(column) < n_columns:
+            raise ValueError(f"views[{name!r}] has column {column}, but X has {n_columns} columns.")
+        return int(column) % n_columns
+    if header is None:
+        if isinstance(column, str):
+            raise ValueError(
+                f"views[{name!r}] names the column {column!r}, but X is an array without column names."
+            )
+        raise TypeError(f"views[{name!r}] must be columns: positions, names or a slice. Got {column!r} instead.")
+    matches = [i for i, other in enumerate(header) if other == column]
+    if len(matches) != 1:
+        problem = "which X does not have" if not matches else "which X has more than once"
+        raise ValueError(f"views[{name!r}] names the column {column!r}, {problem}.")
+    return matches[0]
+
+
+def _sliced(name: str, columns: slice, header: list[Any] | None, n_columns: int) -> list[int]:
+    """A slice of positions, or one from a column's name to another's, the last included as in pandas."""
+    start, stop = columns.start, columns.stop
+    if isinstance(start, str):
+        start = _position(name, start, header, n_columns)
+    if isinstance(stop, str):
+        stop = _position(name, stop, header, n_columns) + 1
+    for bound in (start, stop):
+        if isinstance(bound, Integral) and not -n_columns <= int(bound) <= n_columns:
+            raise ValueError(f"views[{name!r}] has columns up to {bound}, but X has {n_columns} columns.")
+    try:
+        return list(range(*slice(start, stop, columns.step).indices(n_columns)))
+    except TypeError:
+        raise TypeError(f"views[{name!r}] is a slice of {columns!r}, which are not columns.") from None
