@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from powerkmeans.engines import open_engine
 from powerkmeans.engines.blas import single_threaded_blas
 from powerkmeans.features.bandwidth import weighted_median
+from powerkmeans.fitting.baseline import chance_shares
 from powerkmeans.fitting.collapse import collapsed_losses, find_collapse
 from powerkmeans.fitting.listener import Listener
 from powerkmeans.fitting.moves import harden, improve
@@ -84,24 +85,26 @@ def make_task(views: Views, settings: Settings, seed: int) -> Task:
     prepared = prepare_features(views, settings, seed)
     membership = make_membership("fuzzy", settings.fuzziness)
     fuzzy = Problem(membership, prepared.splits, prepared.scatter, prepared.scatter)
-    task = _with_entropy(Task(prepared, fuzzy, settings, seed))
+    task = Task(prepared, fuzzy, settings, seed)
     if settings.membership == "fuzzy":
-        return task
+        return _with_entropy(task)
     membership = make_membership(settings.membership, settings.fuzziness)
     problem = replace(fuzzy, membership=membership, reference_distance=_reference_distance(task))
     return _with_entropy(replace(task, problem=problem))
 
 
 def _with_entropy(task: Task) -> Task:
-    """Fix lambda: as given, or a share of the mean loss of a view where all centroids sit together."""
-    choice = task.settings.entropy
-    if not isinstance(choice, str):
-        entropy = choice
-    elif len(task.problem.scatter) == 1:
+    """Fix how views are compared: the price of uneven weights and what chance explains of each.
+
+    lambda is as given, or a share of the mean loss of a view where all centroids sit together.
+    """
+    if len(task.problem.scatter) == 1:
         return task
-    else:
-        entropy = ENTROPY_SHARE * float(np.mean(collapsed_losses(task)))
-    return replace(task, problem=replace(task.problem, entropy=entropy))
+    losses, choice = collapsed_losses(task), task.settings.entropy
+    entropy = ENTROPY_SHARE * float(np.mean(losses)) if isinstance(choice, str) else choice
+    learned = task.settings.view_baseline is not None and math.isfinite(entropy)
+    baseline = losses * chance_shares(task) if learned else None
+    return replace(task, problem=replace(task.problem, entropy=entropy, baseline=baseline))
 
 
 def choose_restart(restarts: list[Restart]) -> int:
@@ -112,7 +115,7 @@ def choose_restart(restarts: list[Restart]) -> int:
     """
     values = [restart.hard_objective for restart in restarts]
     best = int(np.argmin(values))
-    if restarts[0].init == "cloud" and values[best] >= values[0] - CLOUD_MARGIN * abs(values[0]):
+    if restarts[0].init == "cloud" and values[best] >= values[0] - CLOUD_MARGIN * restarts[0].hard_loss:
         return 0
     return best
 
@@ -214,6 +217,7 @@ def _reference_distance(fuzzy: Task) -> Float64Array:
     if choice == "median":
         return np.maximum(_median_scatter(prepared), SMALLEST_REFERENCE * prepared.scatter)
     if choice == "within":
+        fuzzy = replace(fuzzy, problem=replace(fuzzy.problem, entropy=math.inf))
         start = place_rows("k-means++", fuzzy, fuzzy.stream("reference"))
         sums = fuzzy.run_pass(fuzzy.minimise(start, Hard()).parameters, -math.inf)
         spread = np.sum(sums.scatter, axis=0) / np.sum(sums.mass, axis=0)
@@ -240,13 +244,15 @@ def _median_scatter(prepared: Prepared) -> Float64Array:
 
 
 def _restart(task: Task, start: Start, result: SolverResult) -> Restart:
+    value, loss = task.hard_objective(result.parameters)
     return Restart(
         init=start.init,
         s_init=start.s_init,
         s=result.s,
         n_iter=len(result.history),
         status=result.status,
-        hard_objective=task.hard_objective(result.parameters),
+        hard_objective=value,
+        hard_loss=loss,
     )
 
 

@@ -57,8 +57,8 @@ class Model:
 class Restart:
     """One run of the solver: where it started and what it reached.
 
-    ``hard_objective`` is the objective at ``s = -inf``, by which restarts are compared; ``n_moves`` counts
-    centroids that were moved after the annealing.
+    ``hard_objective`` is the objective at ``s = -inf``, by which restarts are compared, ``hard_loss`` the data's
+    part of it; ``n_moves`` counts centroids that were moved after the annealing.
     """
 
     init: str
@@ -67,6 +67,7 @@ class Restart:
     n_iter: int
     status: Status
     hard_objective: float
+    hard_loss: float
     n_moves: int = 0
 
 

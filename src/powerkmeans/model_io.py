@@ -143,6 +143,8 @@ def _pack_result(result: FitResult) -> tuple[dict[str, Any], dict[str, Any]]:
         "reference_distance": problem.reference_distance,
         "scatter": problem.scatter,
     }
+    if problem.baseline is not None:
+        arrays["baseline"] = problem.baseline
     arrays |= {f"history.{name}": column for name, column in history_table(result).items()}
     arrays["history.view_weights"] = np.array([line.view_weights for line in result.history])
     for index, feature_map in enumerate(model.maps):
@@ -158,6 +160,7 @@ def _unpack_result(header: dict[str, Any], arrays: dict[str, Any]) -> FitResult:
         reference_distance=arrays["reference_distance"],
         scatter=arrays["scatter"],
         entropy=_number(header["entropy"]),
+        baseline=arrays.get("baseline"),
     )
     model = Model(
         view_names=tuple(header["view_names"]),
@@ -186,6 +189,7 @@ def _unpack_result(header: dict[str, Any], arrays: dict[str, Any]) -> FitResult:
 
 def _unpack_restart(entry: dict[str, Any]) -> Restart:
     values = {name: _number(value) for name, value in entry.items()}
+    values.setdefault("hard_loss", values["hard_objective"])  # one and the same with a single view
     return Restart(**{**values, "status": Status(entry["status"])})
 
 

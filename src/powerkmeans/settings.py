@@ -52,6 +52,7 @@ class Settings:
     verbose: int
     entropy: str | float = "auto"
     view_scaling: str | None = None
+    view_baseline: str | None = None
 
     def of_views(self, names: tuple[str, ...]) -> tuple[ViewSettings, ...]:
         """The settings of each view, in the order of ``names``."""
@@ -173,10 +174,13 @@ def _s_init(name: str, value: Any) -> str | float:
     return result
 
 
-def _view_scaling(name: str, value: Any) -> str | None:
-    if value is None or (isinstance(value, str) and value == "scatter"):
-        return value
-    raise _fail(name, "'scatter' or None", value)
+def _word_or_none(word: str) -> Check:
+    def check(name: str, value: Any) -> str | None:
+        if value is None or (isinstance(value, str) and value == word):
+            return value
+        raise _fail(name, f"{word!r} or None", value)
+
+    return check
 
 
 def _init(name: str, value: Any) -> Any:
@@ -211,7 +215,8 @@ _CHECKS: dict[str, Check] = {
     "max_iter": _integer(1),
     "tol": _real(lambda x: 0 <= x < math.inf, "a finite number >= 0"),
     "entropy": _word_or(("auto",), _real(lambda x: x > 0, "a number > 0"), "a number > 0 (inf: even weights)"),
-    "view_scaling": _view_scaling,
+    "view_scaling": _word_or_none("scatter"),
+    "view_baseline": _word_or_none("gaussian"),
     "engine": lambda name, value: value,
     "verbose": lambda name, value: _integer(0)(name, int(value) if isinstance(value, bool) else value),
 }

@@ -139,6 +139,7 @@ class Problem:
     reference_distance : eta_l, one value a view
     scatter : mean squared distance of the features to their mean, one value a view
     entropy : lambda, the price of uneven view weights; infinite keeps them even
+    baseline : b_l, taken off the loss of view l when views are compared; None for nothing
     """
 
     membership: Membership
@@ -146,6 +147,7 @@ class Problem:
     reference_distance: Float64Array
     scatter: Float64Array
     entropy: float = 1.0
+    baseline: Float64Array | None = None
 
     @property
     def view_slices(self) -> tuple[slice, ...]:

@@ -32,9 +32,6 @@ class MultiViewPowerKMeans(PowerKMeansBase):
 
     A sample may lack views, as long as it has one: nothing is imputed, distances are taken over the views it has.
 
-    A view of one or two columns of noise can win most of the weight, since a few clusters explain any such view
-    well; look at :func:`explain_views` before trusting the weight of a small view.
-
     Parameters
     ----------
     n_clusters : int, default=8
@@ -57,6 +54,11 @@ class MultiViewPowerKMeans(PowerKMeansBase):
     view_scaling : {"scatter"} or None, default="scatter"
         ``"scatter"`` gives the features of every view the same mean squared distance to their mean, so that no
         view wins by its scale alone. None leaves them as they are, as in the paper.
+
+    view_baseline : {"gaussian"} or None, default="gaussian"
+        What a view has to beat. ``"gaussian"`` takes off each view's loss what as many clusters leave of a
+        Gaussian cloud with the view's own covariance, when views are compared: a view earns weight by its
+        clusters, not by having few dimensions. None compares the losses themselves, as in the paper.
 
     feature_map : {"rff", "orf", "nystroem", "identity"}, default="rff"
         How the kernel is represented; see :class:`KernelPowerKMeans`. This and the next three may be given once,
@@ -135,7 +137,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
     n_iter_ : int
         Its number of iterations.
     objective_ : float
-        The objective at ``s_``.
+        The objective at ``s_``, less the weighted baseline of the views if there is one.
     inertia_ : float
         Sum of squared distances to the nearest centroid, over all views by their weights.
     history_ : dict of ndarrays
@@ -181,6 +183,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         membership: str = "possibilistic",
         entropy: str | float = "auto",
         view_scaling: str | None = "scatter",
+        view_baseline: str | None = "gaussian",
         feature_map: Any = "rff",
         kernel: Any = "rbf",
         bandwidth: Any = "median",
@@ -203,6 +206,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         self.membership = membership
         self.entropy = entropy
         self.view_scaling = view_scaling
+        self.view_baseline = view_baseline
         self.feature_map = feature_map
         self.kernel = kernel
         self.bandwidth = bandwidth

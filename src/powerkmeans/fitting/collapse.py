@@ -10,7 +10,7 @@ import numpy as np
 from powerkmeans.fitting.task import Task
 from powerkmeans.objective.collapse import CollapseInput, PullSums, moment_sums, pull_sums
 from powerkmeans.objective.membership import Fuzzy
-from powerkmeans.objective.updates import column_scale, entropic_weights
+from powerkmeans.objective.updates import best_weights, column_scale
 from powerkmeans.solver.annealing import critical_value
 from powerkmeans.streams import stream
 from powerkmeans.types import Engine, Float64Array
@@ -61,7 +61,7 @@ def find_collapse(task: Task) -> Collapse:
     engine, problem = task.prepared.engine, task.problem
     inputs = _at_mean(task)
     if not (isinstance(problem.membership, Fuzzy) and len(problem.scatter) == 1):
-        inputs, sums = _fixed_point(task, inputs, problem.entropy)
+        inputs, sums = _fixed_point(task, inputs)
         if task.prepared.views.present is not None:
             inputs = replace(inputs, balance=np.sqrt(sums.pull / sums.mass))
     if problem.splits[-1] > WHOLE_MOMENTS:
@@ -86,7 +86,8 @@ def find_collapse(task: Task) -> Collapse:
 
 def collapsed_losses(task: Task) -> Float64Array:
     """Each view's loss with all centroids at one point and even view weights."""
-    _, sums = _fixed_point(task, _at_mean(task), math.inf)
+    even = replace(task, problem=replace(task.problem, entropy=math.inf))
+    _, sums = _fixed_point(even, _at_mean(even))
     return sums.loss
 
 
@@ -101,14 +102,14 @@ def _at_mean(task: Task) -> CollapseInput:
     )
 
 
-def _fixed_point(task: Task, inputs: CollapseInput, entropy: float) -> tuple[CollapseInput, PullSums]:
+def _fixed_point(task: Task, inputs: CollapseInput) -> tuple[CollapseInput, PullSums]:
     """Iterate ``mu_l = sum_i q_il g_i phi_il / sum_i q_il g_i`` and the views' weights until they stay."""
     problem = task.problem
     for _ in range(_FIXED_POINT_STEPS):
         sums = task.prepared.engine.fold(pull_sums, inputs)
         _check_pull(float(np.min(sums.mass)))
         point = sums.total / np.repeat(sums.mass, np.diff(problem.splits))
-        weights = entropic_weights(sums.loss, entropy)
+        weights = best_weights(sums.loss, problem)
         scale = column_scale(inputs.view_weights, problem)
         moved = float(np.sum(((point - inputs.point) * scale) ** 2))
         scatter = float(inputs.view_weights @ problem.scatter)

@@ -16,7 +16,7 @@ from powerkmeans.solver.annealing import Geometric, Hard
 from powerkmeans.solver.relocate import propose_move
 from powerkmeans.types import Array, Block, OnIteration, Parameters, RowSample, SolverResult, Status
 
-# a move must lower the hard objective by this share; less is within the features' own error
+# a move must lower the hard objective by this share of the loss; less is within the features' own error
 MARGIN = 0.01
 
 
@@ -52,8 +52,8 @@ def improve(
         moved = task.minimise(start, schedule, listener.iteration, left)
         moved = moved._replace(history=result.history + moved.history)
         moved = harden(task, moved, listener.iteration)
-        value = task.hard_objective(moved.parameters)
-        pays = value <= restart.hard_objective - MARGIN * abs(restart.hard_objective)
+        value, loss = task.hard_objective(moved.parameters)
+        pays = value <= restart.hard_objective - MARGIN * restart.hard_loss
         listener.end(f"hard objective {value:.8g}, {'kept' if pays else 'taken back'}")
         if not pays:
             break
@@ -64,6 +64,7 @@ def improve(
             n_iter=len(moved.history),
             status=moved.status,
             hard_objective=value,
+            hard_loss=loss,
             n_moves=restart.n_moves + 1,
         )
     return result, restart

@@ -10,7 +10,7 @@ import numpy as np
 from powerkmeans.engines.rows import zero_where_absent
 from powerkmeans.fitting.preparation import SAMPLE_BYTES, Prepared, subsample
 from powerkmeans.objective.block import block_statistics, prepare
-from powerkmeans.objective.updates import unevenness
+from powerkmeans.objective.updates import objective_value
 from powerkmeans.settings import Settings
 from powerkmeans.solver.annealing import Schedule
 from powerkmeans.solver.mm import minimise
@@ -58,10 +58,10 @@ class Task:
             on_iteration=on_iteration,
         )
 
-    def hard_objective(self, parameters: Parameters) -> float:
-        """The objective at ``s = -inf``, above that of even view weights: restarts are compared by it."""
+    def hard_objective(self, parameters: Parameters) -> tuple[float, float]:
+        """The objective at ``s = -inf``, by which restarts are compared, and the loss that is part of it."""
         loss = float(self.run_pass(parameters, -math.inf).loss)
-        return loss + unevenness(parameters, self.problem)
+        return objective_value(loss, parameters, self.problem), loss
 
     def stream(self, *purpose: str) -> np.random.Generator:
         """The generator for one purpose of this fit."""

@@ -104,11 +104,8 @@ def view_cover(block: Block, xp: Any) -> Array | None:
 
 
 def covered(by_view: list[Array], cover: Array | None) -> list[Array]:
-    """Distances in each view times the cover, in place: ``q_il d_ijl``."""
-    if cover is not None:
-        for distance, share in zip(by_view, cover, strict=True):
-            distance *= share
-    return by_view
+    """Distances in each view times the cover: ``q_il d_ijl``."""
+    return by_view if cover is None else [d * share for d, share in zip(by_view, cover, strict=True)]
 
 
 def combined_reference(inputs: PassInput, cover: Array | None) -> Array:

@@ -18,7 +18,7 @@ def updated(old: Parameters, sums: PassStatistics, problem: Problem) -> Paramete
     if len(old.view_weights) == 1:
         return Parameters(centers, old.view_weights)
     losses = view_losses(old.centers, centers, sums, problem)
-    return Parameters(centers, entropic_weights(losses, problem.entropy))
+    return Parameters(centers, best_weights(losses, problem))
 
 
 def updated_centers(old: Parameters, sums: PassStatistics, problem: Problem) -> Float64Array:
@@ -42,6 +42,11 @@ def view_losses(old: Float64Array, new: Float64Array, sums: PassStatistics, prob
     return explained + np.sum(sums.residual, axis=0) * problem.reference_distance
 
 
+def best_weights(losses: Float64Array, problem: Problem) -> Float64Array:
+    """The view weights that minimise the objective where the views' losses are as given."""
+    return entropic_weights(losses if problem.baseline is None else losses - problem.baseline, problem.entropy)
+
+
 def entropic_weights(losses: Float64Array, entropy: float) -> Float64Array:
     """``alpha = softmax(-c / lambda)`` (paper: eq:step3), held above a floor."""
     with np.errstate(over="ignore"):  # -inf is the limit as lambda vanishes
@@ -50,21 +55,17 @@ def entropic_weights(losses: Float64Array, entropy: float) -> Float64Array:
 
 
 def objective_value(loss: float, parameters: Parameters, problem: Problem) -> float:
-    """``f_s = sum_i v_i M_s(dtil_i) + lambda sum_l alpha_l log alpha_l`` (paper: eq:IP-RFF-MKPKM).
+    """``f_s = sum_i v_i M_s(dtil_i) - sum_l alpha_l b_l + lambda sum_l alpha_l log alpha_l``.
 
-    Infinite ``lambda`` fixes the weights, and the second term is left out.
+    In the paper (eq:IP-RFF-MKPKM) there is no baseline ``b``. Infinite ``lambda`` fixes the weights, and its term
+    is left out.
     """
-    weights = parameters.view_weights
-    penalty = float(np.sum(weights * np.log(weights)))
-    return float(loss) + (problem.entropy * penalty if math.isfinite(problem.entropy) else 0.0)
-
-
-def unevenness(parameters: Parameters, problem: Problem) -> float:
-    """``lambda sum_l alpha_l log(L alpha_l)``: what uneven weights cost, 0 for even ones."""
-    weights = parameters.view_weights
-    if not math.isfinite(problem.entropy):
-        return 0.0
-    return problem.entropy * max(0.0, float(np.sum(weights * np.log(len(weights) * weights))))
+    weights, value = parameters.view_weights, float(loss)
+    if problem.baseline is not None:
+        value -= float(weights @ problem.baseline)
+    if math.isfinite(problem.entropy):
+        value += problem.entropy * float(np.sum(weights * np.log(weights)))
+    return value
 
 
 def shift_norms(old: Parameters, new: Parameters, problem: Problem) -> Float64Array:

@@ -1,0 +1,132 @@
+"""What clusters explain of a view by chance: the loss that they leave of a cloud without any.
+
+A few centroids explain a view of few dimensions well, whatever it says about clusters, and one of many
+dimensions hardly at all. So each view is compared with a Gaussian cloud of its own covariance, seen through
+its own feature map.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+from sklearn.utils.extmath import randomized_svd
+
+from powerkmeans.engines import open_engine
+from powerkmeans.features.kernels import as_dense
+from powerkmeans.features.maps import CentredMap, IdentityMap
+from powerkmeans.fitting.preparation import subsample
+from powerkmeans.fitting.task import Task
+from powerkmeans.objective.block import block_statistics, prepare
+from powerkmeans.solver.annealing import Hard
+from powerkmeans.solver.initialize import plus_plus
+from powerkmeans.solver.mm import minimise
+from powerkmeans.types import Engine, Float64Array, Parameters, PassStatistics, Problem, RowSample, Views
+
+# rows that the covariance is taken on, and that the cloud has at least (or as many as the view, if fewer)
+COVARIANCE_ROWS, CLOUD_ROWS, CLOUD_ROWS_PER_CLUSTER = 2000, 2000, 50
+# directions beyond these are taken for uncorrelated; views beyond this width are taken for unexplainable
+_DIRECTIONS, _WIDEST, _ENTRIES = 256, 2**18, 2**25
+_STARTS, _MAX_ITER, _ROWS_AT_ONCE = 2, 100, 512
+
+
+def chance_shares(task: Task) -> Float64Array:
+    """For each view, the share of the loss of such a cloud that as many clusters leave."""
+    return np.array([_chance_share(task, index) for index in range(len(task.prepared.maps))])
+
+
+def _chance_share(task: Task, index: int) -> float:
+    prepared, problem = task.prepared, task.problem
+    width = prepared.sample.views[index].shape[1]
+    if width > _WIDEST:
+        return 1.0
+    rows = _present_rows(prepared.sample, index)
+    base = subsample(rows, int(np.clip(_ENTRIES // width, 100, COVARIANCE_ROWS)), task.stream("chance", "rows"))
+    size = min(len(rows.weight), max(CLOUD_ROWS, CLOUD_ROWS_PER_CLUSTER * task.settings.n_clusters))
+    cloud = _gaussian_features(base, prepared.maps[index], size, task.stream("chance", "cloud"))
+    offset = cloud - np.mean(cloud, axis=0)
+    scatter = float(np.mean(np.vecdot(offset, offset)))
+    if scatter == 0:
+        return 1.0
+    offset *= np.sqrt(problem.scatter[index] / scatter)
+    return _share_left(offset, _alone(problem, index), task)
+
+
+def _present_rows(sample: RowSample, index: int) -> RowSample:
+    view, weight = sample.views[index], sample.weight
+    if sample.present is not None:
+        there = np.flatnonzero(sample.present[:, index])
+        view, weight = view[there], weight[there]
+    return RowSample((view,), weight)
+
+
+def _gaussian_features(
+    base: RowSample, feature_map: CentredMap, size: int, rng: np.random.Generator
+) -> Float64Array:
+    """Features of a Gaussian cloud with the mean and covariance of the base rows.
+
+    The symmetric root of the covariance does not depend on the order of the rows nor on signs of directions.
+    """
+    rows, share = as_dense(base.views[0]).astype(np.float64), base.weight / np.sum(base.weight)
+    mean = share @ rows
+    unit = max(float(np.max(np.abs(rows - mean))), np.finfo(np.float64).tiny)
+    offset = (rows - mean) / unit * np.sqrt(share)[:, None]
+    spread, directions = _principal(offset)
+    rest = np.sqrt(np.maximum(np.sum(offset**2, axis=0) - spread**2 @ directions**2, 0))
+    parts = []
+    for start in range(0, size, _ROWS_AT_ONCE):
+        normal = rng.standard_normal((min(_ROWS_AT_ONCE, size - start), rows.shape[1]))
+        cloud = ((normal @ directions.T) * spread) @ directions + normal * rest
+        parts.append(feature_map((mean + unit * cloud).astype(feature_map.dtype), np).astype(np.float64))
+    return np.concatenate(parts)
+
+
+def _principal(offset: Float64Array) -> tuple[Float64Array, Float64Array]:
+    """Standard deviations along the leading principal directions, and the directions as rows."""
+    if offset.shape[1] <= _DIRECTIONS:
+        values, vectors = np.linalg.eigh(offset.T @ offset)
+        return np.sqrt(np.maximum(values, 0)), vectors.T
+    n_directions = min(_DIRECTIONS, *offset.shape)
+    _, spread, directions = randomized_svd(offset, n_directions, random_state=0)
+    return spread, directions
+
+
+def _alone(problem: Problem, index: int) -> Problem:
+    """The problem of one view by itself."""
+    width = problem.splits[index + 1] - problem.splits[index]
+    one = slice(index, index + 1)
+    return replace(
+        problem,
+        splits=(0, width),
+        reference_distance=problem.reference_distance[one],
+        scatter=problem.scatter[one],
+        entropy=1.0,
+        baseline=None,
+    )
+
+
+def _share_left(features: Float64Array, problem: Problem, task: Task) -> float:
+    """The best loss of k-means on the features over the loss of a single centroid."""
+    n_rows, width = features.shape
+    rows = open_engine("numpy", Views(("X",), (features,), np.ones(n_rows)))
+    engine = rows.with_features((IdentityMap(width),), keep=True)
+    single = _pass(engine, problem, Parameters(np.zeros((1, width)), np.ones(1)))
+    losses = []
+    for start in range(_STARTS):
+        rng = task.stream("chance", "start", str(start))
+        chosen = plus_plus(features, np.ones(n_rows), task.settings.n_clusters, rng)
+        result = minimise(
+            lambda parameters, s: _pass(engine, problem, parameters, s),
+            Parameters(features[chosen], np.ones(1)),
+            schedule=Hard(),
+            problem=problem,
+            tol=1e-3,
+            max_iter=_MAX_ITER,
+        )
+        losses.append(float(_pass(engine, problem, result.parameters).loss))
+    return min(1.0, min(losses) / float(single.loss))
+
+
+def _pass(engine: Engine, problem: Problem, parameters: Parameters, s: float = -math.inf) -> PassStatistics:
+    return engine.fold(block_statistics, prepare(parameters, s, problem, engine.dtype))
