@@ -25,11 +25,18 @@ def make_engine(views, weight=None, options=None, keep=True, present=None):
     return NumpyEngine(views, options or NumpyOptions()).with_features(maps, keep)
 
 
-def make_problem(views, membership="fuzzy", fuzziness=2.0, reference=None, entropy=1.0):
+def make_present(n_samples, n_views, rng, missing=0.3):
+    """A random mask in which every sample has a view."""
+    present = rng.random((n_samples, n_views)) > missing
+    present[np.arange(n_samples), rng.integers(n_views, size=n_samples)] = True
+    return present
+
+
+def make_problem(views, membership="fuzzy", fuzziness=2.0, reference=None, entropy=1.0, baseline=None):
     scatter = np.array([np.mean(np.sum((v - v.mean(axis=0)) ** 2, axis=1)) for v in views])
     reference = scatter if reference is None else np.asarray(reference, dtype=float)
     splits = (0, *np.cumsum([v.shape[1] for v in views]).tolist())
-    return Problem(make_membership(membership, fuzziness), splits, reference, scatter, entropy)
+    return Problem(make_membership(membership, fuzziness), splits, reference, scatter, entropy, baseline)
 
 
 def pass_over(engine, problem):

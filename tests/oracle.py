@@ -69,32 +69,49 @@ class Algorithm2:
     """Alg. alg:IP-RFF-MKPK on given features.
 
     phi[l][i] are the features of view l, theta[l][j] its centroids, eta[j][l] the reference distances.
+
+    Beyond the paper: ``present[i][l]`` tells which samples have which views (with ``b_i = L / sum_l o_il``, every
+    term of view l in sample i carries the factor ``b_i o_il``), ``weight[i]`` counts samples, ``fuzzy`` fixes U,
+    and ``baseline[l]`` is taken off view l's loss.
     """
 
-    def __init__(self, phi, theta, eta, *, alpha, entropy, m):
-        self.phi, self.eta, self.entropy, self.m = phi, eta, entropy, m
+    def __init__(
+        self, phi, theta, eta, *, alpha, entropy, m, present=None, weight=None, fuzzy=False, baseline=None
+    ):
+        self.phi, self.eta, self.entropy, self.m, self.fuzzy = phi, eta, entropy, m, fuzzy
         self.theta = [t.copy() for t in theta]
         self.alpha = np.array(alpha, dtype=float)
         self.n, self.k, self.L = len(phi[0]), len(theta[0]), len(phi)
+        self.o = np.ones((self.n, self.L)) if present is None else np.array(present, dtype=float)
+        self.b = [self.L / sum(self.o[i]) for i in range(self.n)]
+        self.v = np.ones(self.n) if weight is None else np.array(weight, dtype=float)
+        self.baseline = [0.0] * self.L if baseline is None else baseline
         self.u = self.best_u()
 
     def plain(self, i, j, v):
-        return squared_distance(self.phi[v][i], self.theta[v][j])
+        return squared_distance(self.phi[v][i], self.theta[v][j]) if self.o[i, v] else 0.0
+
+    def cover(self, i, v):
+        return self.b[i] * self.o[i, v]
 
     def best_u(self):
         """The update of U below eq:step1."""
-        u = np.zeros((self.n, self.k))
+        u = np.ones((self.n, self.k))
+        if self.fuzzy:
+            return u
         for i in range(self.n):
             for j in range(self.k):
-                distance = sum(self.alpha[v] * self.plain(i, j, v) for v in range(self.L))  # eq:step1
-                eta = sum(self.alpha[v] * self.eta[j][v] for v in range(self.L))  # eq:step1
+                views = range(self.L)
+                distance = sum(self.cover(i, v) * self.alpha[v] * self.plain(i, j, v) for v in views)  # eq:step1
+                eta = sum(self.cover(i, v) * self.alpha[v] * self.eta[j][v] for v in views)  # eq:step1
                 u[i, j] = typicality(distance, eta, self.m)
         return u
 
     def d_tilde(self, i, j, v):
         """eq:IP-RFF-MKPKM, second constraint."""
         m = self.m
-        return self.u[i, j] ** m * self.plain(i, j, v) + (1 - self.u[i, j]) ** m * self.eta[j][v]
+        inner = self.u[i, j] ** m * self.plain(i, j, v) + (1 - self.u[i, j]) ** m * self.eta[j][v]
+        return self.cover(i, v) * inner
 
     def combined(self, i):
         """The arguments of M_s in eq:IP-RFF-MKPKM."""
@@ -102,7 +119,8 @@ class Algorithm2:
 
     def objective(self, s):
         """eq:IP-RFF-MKPKM."""
-        data = sum(power_mean(self.combined(i), s) for i in range(self.n))
+        data = sum(self.v[i] * power_mean(self.combined(i), s) for i in range(self.n))
+        data -= sum(a * b for a, b in zip(self.alpha, self.baseline, strict=True))
         return data + self.entropy * sum(a * math.log(a) for a in self.alpha)
 
     def step(self, s, *, profiled=False):
@@ -113,11 +131,12 @@ class Algorithm2:
         self.u = self.best_u()  # Step2
         for v in range(self.L):
             for j in range(self.k):
-                pull = [w[i, j] * self.u[i, j] ** self.m for i in range(self.n)]
-                numerator = sum(pull[i] * self.phi[v][i] for i in range(self.n))
+                pull = [self.v[i] * self.cover(i, v) * w[i, j] * self.u[i, j] ** self.m for i in range(self.n)]
+                numerator = sum(pull[i] * self.phi[v][i] for i in range(self.n) if self.o[i, v])
                 self.theta[v][j] = numerator / sum(pull)  # Step3, eq:step2
         losses = [
-            sum(w[i, j] * self.d_tilde(i, j, v) for i in range(self.n) for j in range(self.k))  # Step4
+            sum(self.v[i] * w[i, j] * self.d_tilde(i, j, v) for i in range(self.n) for j in range(self.k))  # Step4
+            - self.baseline[v]
             for v in range(self.L)
         ]
         smallest = min(losses)  # a common factor of numerator and denominator, against underflow

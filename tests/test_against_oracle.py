@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from helpers import make_engine, make_problem, pass_over
+from helpers import make_engine, make_present, make_problem, pass_over
 from oracle import Algorithm2, algorithm_1, fourier_features
 from powerkmeans.features.maps import FourierMap
 from powerkmeans.solver.annealing import Geometric
@@ -18,8 +18,8 @@ def relative(a, b):
     return np.max(np.abs(a - b)) / np.max(np.abs(b))
 
 
-def run(views, start, alpha, problem, *, s_init, n_iter, factor=1.04, every=2, weight=None):
-    engine = make_engine(views, weight)
+def run(views, start, alpha, problem, *, s_init, n_iter, factor=1.04, every=2, weight=None, present=None):
+    engine = make_engine(views, weight, present=present)
     return minimise(
         pass_over(engine, problem),
         Parameters(start, np.asarray(alpha, dtype=float)),
@@ -73,6 +73,75 @@ def test_algorithm_2_profiled(m, s_init):
     assert relative(result.parameters.centers, np.hstack(oracle.theta)) < 1e-9
     assert relative(result.parameters.view_weights, oracle.alpha) < 1e-9
     assert relative([line.objective for line in result.history], objectives) < 1e-9
+
+
+@pytest.mark.parametrize(("membership", "m"), [("fuzzy", 2.0), ("possibilistic", 2.0), ("possibilistic", 1.5)])
+@pytest.mark.parametrize("missing", [0.0, 0.4])
+@pytest.mark.parametrize("baseline", [None, [3.0, -1.0]])
+def test_algorithm_2_with_missing_views_and_weights(membership, m, missing, baseline):
+    views, rng = two_views(2)
+    n = len(views[0])
+    present = make_present(n, 2, rng, missing) if missing else None
+    weight = rng.uniform(0.2, 3, n)
+    offset = None if baseline is None else np.array(baseline)
+    problem = make_problem(views, membership, m, reference=[1.0, 3.0], entropy=15.0, baseline=offset)
+    start = np.hstack([v[[0, 10, 20]] for v in views]) + 0.01 * rng.normal(size=(3, 10))
+    fuzzy = membership == "fuzzy"
+    oracle = Algorithm2(
+        views,
+        [start[:, :4], start[:, 4:]],
+        [problem.reference_distance] * 3,
+        alpha=[0.3, 0.7],
+        entropy=15.0,
+        m=m,
+        present=present,
+        weight=weight,
+        fuzzy=fuzzy,
+        baseline=baseline,
+    )
+    objectives = []
+    for t in range(12):
+        s = -2.0 * 1.04 ** (t // 2)
+        oracle.u = oracle.best_u()
+        objectives.append(oracle.objective(s))
+        oracle.step(s, profiled=True)
+    # what an absent row holds must not matter
+    spoiled = [v.copy() for v in views]
+    if present is not None:
+        for index, view in enumerate(spoiled):
+            view[~present[:, index]] = np.nan
+    result = run(spoiled, start, [0.3, 0.7], problem, s_init=-2.0, n_iter=12, weight=weight, present=present)
+    assert relative(result.parameters.centers, np.hstack(oracle.theta)) < 1e-9
+    assert relative(result.parameters.view_weights, oracle.alpha) < 1e-9
+    assert relative([line.objective for line in result.history], objectives) < 1e-9
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_profiled_step_is_never_above_the_literal_one(seed):
+    views, rng = two_views(seed)
+    problem = make_problem(views, "possibilistic", 2.0, entropy=20.0)
+    start = np.hstack([v[[0, 10, 20]] for v in views]) + 0.01 * rng.normal(size=(3, 10))
+    s = -3.0
+
+    def state():
+        fresh = Algorithm2(
+            views,
+            [start[:, :4], start[:, 4:]],
+            [problem.reference_distance] * 3,
+            alpha=[0.5, 0.5],
+            entropy=20.0,
+            m=2.0,
+        )
+        fresh.u = np.random.default_rng(seed).uniform(0.1, 0.9, fresh.u.shape)  # any state of U
+        return fresh
+
+    literal = state()
+    before = literal.objective(s)
+    found = run(views, start, [0.5, 0.5], problem, s_init=s, n_iter=1, factor=1.0)
+    assert found.history[0].objective <= before * (1 + 1e-12)
+    # from the same state, the library's objective is the literal one minimised over U
+    literal.u = literal.best_u()
+    assert found.history[0].objective == pytest.approx(literal.objective(s), rel=1e-12)
 
 
 def test_algorithm_2_has_the_same_fixed_points():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from helpers import blobs, make_engine, make_problem, make_views
+from helpers import blobs, make_engine, make_present, make_problem, make_views
 from oracle import power_mean, power_mean_gradient, squared_distance, typicality
 from powerkmeans import KernelPowerKMeans
 from powerkmeans.engines import NumpyOptions, numpy_engine, open_engine
@@ -30,12 +30,12 @@ def options(request, monkeypatch):
     return OPTIONS[request.param]
 
 
-def literal_statistics(views, weight, parameters, problem, s):
+def literal_statistics(views, weight, parameters, problem, s, present=None):
     """The sums of one pass, written out sample by sample."""
     parts = problem.view_slices
     k, m = len(parameters.centers), problem.membership.fuzziness
     alpha = parameters.view_weights
-    eta = float(alpha @ problem.reference_distance)
+    present = np.ones((len(weight), len(views))) if present is None else present
     mass, moment = np.zeros((k, len(views))), np.zeros_like(parameters.centers)
     scatter, residual, loss, hard = np.zeros_like(mass), np.zeros_like(mass), 0.0, 0.0
     for i, v in enumerate(weight):
@@ -46,7 +46,9 @@ def literal_statistics(views, weight, parameters, problem, s):
             ]
             for j in range(k)
         ]
-        dbar = [sum(a * x for a, x in zip(alpha, d[j], strict=True)) for j in range(k)]
+        q = len(views) * present[i] / sum(present[i])
+        dbar = [sum(a * c * x for a, c, x in zip(alpha, q, d[j], strict=True)) for j in range(k)]
+        eta = sum(a * c * e for a, c, e in zip(alpha, q, problem.reference_distance, strict=True))
         fuzzy = problem.membership.name == "fuzzy"
         u = [1.0 if fuzzy else typicality(x, eta, m) for x in dbar]
         dtil = [u[j] ** m * dbar[j] + (1 - u[j]) ** m * eta for j in range(k)]
@@ -55,10 +57,10 @@ def literal_statistics(views, weight, parameters, problem, s):
         hard += v * min(dbar)
         for j in range(k):
             g = v * w[j] * u[j] ** m
-            mass[j] += g
-            residual[j] += v * w[j] * (1 - u[j]) ** m
-            scatter[j] += g * np.array(d[j])
-            moment[j] += g * np.concatenate([view[i] for view in views])
+            mass[j] += g * q
+            residual[j] += v * w[j] * (1 - u[j]) ** m * q
+            scatter[j] += g * q * np.array(d[j])
+            moment[j] += g * np.concatenate([c * view[i] for c, view in zip(q, views, strict=True)])
     return {
         "mass": mass,
         "moment": moment,
@@ -71,14 +73,17 @@ def literal_statistics(views, weight, parameters, problem, s):
 
 @pytest.mark.parametrize("membership", [("fuzzy", 2.0), ("possibilistic", 2.0), ("possibilistic", 1.6)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_statistics_are_the_literal_sums(options, membership, dtype):
+@pytest.mark.parametrize("missing", [0.0, 0.5])
+def test_statistics_are_the_literal_sums(options, membership, dtype, missing):
     rng = np.random.default_rng(0)
     views = [rng.normal(size=(300, 3)), rng.normal(size=(300, 4))]
     weight = rng.uniform(0.5, 2, 300)
     problem = make_problem(views, *membership)
     parameters = Parameters(rng.normal(size=(4, 7)), np.array([0.4, 0.6]))
-    expected = literal_statistics(views, weight, parameters, problem, -3.0)
-    engine = make_engine([v.astype(dtype) for v in views], weight.astype(dtype), options, keep=True)
+    present = make_present(300, 2, rng, missing) if missing else None
+    expected = literal_statistics(views, weight, parameters, problem, -3.0, present)
+    given = [v.astype(dtype) for v in views]
+    engine = make_engine(given, weight.astype(dtype), options, keep=True, present=present)
     assert engine._n_blocks > 2
     found = engine.fold(block_statistics, prepare(parameters, -3.0, problem, np.dtype(dtype)))
     tolerance = 2e-5 if dtype == np.float32 else 1e-11
