@@ -54,7 +54,7 @@ def named_tables(X: Any) -> dict[str, Any]:
 
 def _described(item: Any) -> str:
     shape = getattr(item, "shape", None)
-    return f"an array of shape {tuple(shape)}" if shape is not None else f"a {type(item).__name__}"
+    return f"an array of shape {tuple(shape)}" if shape is not None else f"{item!r:.40} ({type(item).__name__})"
 
 
 def _has_none_rows(item: Any) -> bool:

@@ -74,6 +74,8 @@ def _tables(estimator: Any, X: Any, *, fitting: bool) -> dict[str, Any]:
         if fitting and estimator.views is not None:
             raise ValueError("views= chooses columns of one table, but X holds its views apart; leave views=None.")
         tables = named_tables(X)
+        for name in [name for name, table in tables.items() if table is None and fitting]:
+            raise ValueError(f"view {name!r} is None; in fit every view must have samples. Leave it out.")
         return tables if fitting else _aligned(tables, known, by_name=isinstance(X, Mapping))
     groups = column_groups(X, estimator.views)
     if groups is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from powerkmeans import KernelPowerKMeans
+from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
 
 # Four clusters: where an estimator takes sparse rows and has predict_proba, scikit-learn's check asks for as
 # many columns as its four classes.
@@ -14,6 +14,8 @@ ESTIMATORS = [
     KernelPowerKMeans(4, membership="possibilistic"),
     KernelPowerKMeans(4, feature_map="nystroem"),
     KernelPowerKMeans(4, feature_map="identity"),
+    MultiViewPowerKMeans(4),
+    MultiViewPowerKMeans(4, membership="fuzzy", view_scaling=None),
 ]
 
 

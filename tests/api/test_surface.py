@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import powerkmeans
-from powerkmeans import KernelPowerKMeans
+from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
 
 SOURCE = Path(powerkmeans.__file__).parent
 
@@ -95,39 +95,59 @@ def test_exported_names():
     assert sorted(powerkmeans.metrics.__all__) == ["clustering_accuracy", "normalized_mutual_info", "purity"]
 
 
-def test_parameters_and_defaults():
-    expected = {
-        "n_clusters": 8,
-        "feature_map": "rff",
-        "kernel": "rbf",
-        "bandwidth": "median",
-        "n_components": "auto",
-        "membership": "fuzzy",
-        "fuzziness": 2.0,
-        "reference_distance": "global",
-        "s_init": "auto",
-        "anneal_factor": 1.04,
-        "anneal_every": 2,
-        "init": "auto",
-        "n_init": "auto",
-        "max_iter": 300,
-        "tol": 1e-4,
-        "engine": "auto",
-        "random_state": None,
-        "verbose": 0,
-    }
-    assert KernelPowerKMeans().get_params() == expected
-    kinds = inspect.signature(KernelPowerKMeans).parameters.values()
+SHARED = {
+    "n_clusters": 8,
+    "feature_map": "rff",
+    "kernel": "rbf",
+    "bandwidth": "median",
+    "n_components": "auto",
+    "fuzziness": 2.0,
+    "reference_distance": "global",
+    "s_init": "auto",
+    "anneal_factor": 1.04,
+    "anneal_every": 2,
+    "init": "auto",
+    "n_init": "auto",
+    "max_iter": 300,
+    "tol": 1e-4,
+    "engine": "auto",
+    "random_state": None,
+    "verbose": 0,
+}
+OWN = {
+    KernelPowerKMeans: {"membership": "fuzzy"},
+    MultiViewPowerKMeans: {
+        "membership": "possibilistic",
+        "views": None,
+        "entropy": "auto",
+        "view_scaling": "scatter",
+        "view_baseline": "gaussian",
+    },
+}
+
+
+@pytest.mark.parametrize("estimator", OWN)
+def test_parameters_and_defaults(estimator):
+    assert estimator().get_params() == SHARED | OWN[estimator]
+    kinds = inspect.signature(estimator).parameters.values()
     assert [p.name for p in kinds if p.kind is not p.KEYWORD_ONLY] == ["n_clusters"]
 
 
-def test_every_attribute_is_documented_and_every_documented_one_exists():
-    model = KernelPowerKMeans(2, random_state=0).fit(np.random.default_rng(0).normal(size=(40, 3)))
+@pytest.mark.parametrize("estimator", OWN)
+def test_every_attribute_is_documented_and_every_documented_one_exists(estimator):
+    model = estimator(2, random_state=0).fit(np.random.default_rng(0).normal(size=(40, 3)))
     public = {name for name in vars(model) if name.endswith("_") and not name.startswith("_")}
-    section = inspect.getdoc(KernelPowerKMeans).split("Attributes\n")[1].split("See Also")[0]
+    section = inspect.getdoc(estimator).split("Attributes\n")[1].split("See Also")[0]
     lines = [line for line in section.splitlines() if line and not line.startswith((" ", "-"))]
     documented = {name.strip() for line in lines for name in line.split(" : ")[0].split(",")}
     assert public == documented - {"feature_names_in_"}
+
+
+@pytest.mark.parametrize("estimator", OWN)
+def test_every_parameter_is_documented(estimator):
+    section = inspect.getdoc(estimator).split("Parameters\n")[1].split("Attributes\n")[0]
+    lines = [line for line in section.splitlines() if line and not line.startswith((" ", "-"))]
+    assert [line.split(" : ")[0] for line in lines] == list(inspect.signature(estimator).parameters)
 
 
 def test_nothing_of_the_size_of_the_data_but_labels_is_kept():
