@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: demo test lint format bench bench-starts bench-accuracy dist dist-test clean help
+.PHONY: demo test lint format bench bench-starts bench-accuracy bench-views bench-noise dist dist-test clean help
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -23,7 +23,9 @@ $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@ $(VENV)/.run
 
-demo: $(VENV)/.run  ## cluster two views of the handwritten digits; table, labels and a picture
+demo: $(VENV)/.run  ## cluster views of the handwritten digits, clean and spoilt; tables, labels and pictures
+	$(BIN)/python examples/views.py
+	@echo
 	$(BIN)/python examples/digits.py
 
 test: $(VENV)/.run  ## the whole test suite
@@ -46,6 +48,12 @@ bench-starts: $(VENV)/.run  ## hard cost against k-means on synthetic families, 
 
 bench-accuracy: $(VENV)/.run  ## accuracy on real sets in the folder POWERKMEANS_DATA, 20 seeds
 	$(BIN)/python -m benchmarks.accuracy
+
+bench-views: $(VENV)/.run  ## several views of real sets in the folder POWERKMEANS_DATA, 20 seeds
+	$(BIN)/python -m benchmarks.views
+
+bench-noise: $(VENV)/.run  ## the weight that a view of noise keeps, by its dimension
+	$(BIN)/python -m benchmarks.noise_view
 
 dist: $(VENV)/.dev  ## build the wheel and the source archive
 	rm -rf dist

@@ -28,10 +28,10 @@ COLOURS = [
 ]  # fmt: skip
 
 
-def two_views() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def two_views(images: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Pixels and stroke directions of the digits, each scaled to the same spread, side by side."""
     digits = load_digits()
-    images = digits.images / 16
+    images = digits.images / 16 if images is None else images
     pixels = images.reshape(len(images), -1)
     vertical, horizontal = np.gradient(images, axis=(1, 2))
     strength = np.hypot(horizontal, vertical)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from helpers import blobs, make_views
-from powerkmeans import KernelPowerKMeans, critical_exponent
+from helpers import blobs, make_present, make_views
+from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, critical_exponent
 from powerkmeans.fit import make_task
 from powerkmeans.fitting import collapse as collapse_module
 from powerkmeans.fitting.collapse import Collapse, find_collapse
@@ -34,9 +34,10 @@ def measured_growth(task, collapse, s):
     direction = np.linalg.eigh(matrix)[1][:, -1]
     direction = direction if collapse.basis is None else collapse.basis @ direction
     signs = 1e-5 * np.sqrt(task.problem.scatter[0]) * np.array([1.0, -1.0, 2.0, -2.0])
-    start = Parameters(collapse.point + signs[:, None] * direction, np.ones(1))
+    offset = signs[:, None] * direction / collapse.column_scale
+    start = Parameters(collapse.point + offset, collapse.view_weights)
     moved = updated(start, task.run_pass(start, s), task.problem)
-    return float(np.mean((moved.centers - collapse.point) @ direction / signs))
+    return float(np.mean((moved.centers - collapse.point) * collapse.column_scale @ direction / signs))
 
 
 @pytest.mark.parametrize("s", [-0.5, -1.0, -2.0, -4.0, -8.0])
@@ -51,6 +52,23 @@ def test_growth_is_as_predicted(s, feature_map, membership, fuzziness):
     collapse = find_collapse(task)
     predicted = growth_rate(s, collapse.sharp, collapse.flat, fuzziness)
     assert measured_growth(task, collapse, s) == pytest.approx(predicted, rel=0.01)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3, 0.6])
+@pytest.mark.parametrize("scaling", ["scatter", None])
+@pytest.mark.parametrize("membership", ["fuzzy", "possibilistic"])
+def test_growth_with_several_views_and_missing_ones(missing, scaling, membership):
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(4), 60)
+    arrays = [rng.normal(0, 2, (4, d))[y] + rng.normal(size=(240, d)) for d in (8, 3, 12)]
+    present = make_present(240, 3, rng, missing) if missing else None
+    estimator = MultiViewPowerKMeans(4, membership=membership, view_scaling=scaling, feature_map="identity")
+    settings = check_settings(estimator.get_params(), several_views=True)
+    task = make_task(make_views(arrays, rng.uniform(0.2, 2, 240), present), settings, seed=0)
+    collapse = find_collapse(task)
+    for s in (-0.5, -2.0, -8.0):
+        predicted = growth_rate(s, collapse.sharp, collapse.flat, 2.0)
+        assert measured_growth(task, collapse, s) == pytest.approx(predicted, rel=0.01)
 
 
 @pytest.mark.parametrize(
