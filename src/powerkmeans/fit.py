@@ -62,6 +62,10 @@ def fit_views(views: Views, settings: Settings, seed: int, listener: Listener) -
         listener.note(_about_critical(critical))
         if len(task.problem.scatter) > 1:
             listener.note(f"entropy (lambda) {task.problem.entropy:.6g}")
+        if task.problem.baseline is not None:
+            means = task.problem.baseline / task.prepared.total_weight
+            losses = zip(task.prepared.views.names, means, strict=True)
+            listener.note("mean loss to beat: " + ", ".join(f"{name} {loss:.3f}" for name, loss in losses))
         starts, results, restarts = plan_starts(settings, critical), list[SolverResult](), list[Restart]()
         for index, start in enumerate(starts):
             listener.begin(f"run {index + 1} of {len(starts)}: start {start.init}, s from {start.s_init:.4g}")
@@ -98,9 +102,10 @@ def _with_entropy(task: Task) -> Task:
 
     lambda is as given, or a share of the mean loss of a view where all centroids sit together.
     """
-    if len(task.problem.scatter) == 1:
-        return task
-    losses, choice = collapsed_losses(task), task.settings.entropy
+    choice = task.settings.entropy
+    if len(task.problem.scatter) == 1:  # nothing to weigh
+        return task if isinstance(choice, str) else replace(task, problem=replace(task.problem, entropy=choice))
+    losses = collapsed_losses(task)
     entropy = ENTROPY_SHARE * float(np.mean(losses)) if isinstance(choice, str) else choice
     learned = task.settings.view_baseline is not None and math.isfinite(entropy)
     baseline = losses * chance_shares(task) if learned else None
@@ -223,10 +228,11 @@ def _reference_distance(fuzzy: Task) -> Float64Array:
         spread = np.sum(sums.scatter, axis=0) / np.sum(sums.mass, axis=0)
         return np.maximum(spread, SMALLEST_REFERENCE * prepared.scatter)
     ratio = float(choice) / prepared.scatter
-    if np.any(ratio < SMALLEST_REFERENCE) or np.any(ratio > 1 / SMALLEST_REFERENCE):
+    wrong = np.flatnonzero((ratio < SMALLEST_REFERENCE) | (ratio > 1 / SMALLEST_REFERENCE))
+    if len(wrong):
         raise ValueError(
             f"reference_distance={float(choice):g} is out of proportion to the mean squared distance of the "
-            f"features to their mean, {prepared.scatter[0]:g}."
+            f"features of view {prepared.views.names[wrong[0]]!r} to their mean, {prepared.scatter[wrong[0]]:g}."
         )
     # the part of the scale that makes up for missing rows scales every squared distance, this one too
     squared_scale = np.array([m.scale**2 for m in prepared.maps])

@@ -19,6 +19,7 @@ from powerkmeans.features.maps import CentredMap, FourierMap, IdentityMap, Nystr
 from powerkmeans.model import FitResult, Model, Restart, history_table
 from powerkmeans.objective.membership import make_membership
 from powerkmeans.types import Iteration, Parameters, Problem, Status
+from powerkmeans.views import Layout
 
 FORMAT = "powerkmeans-model"
 VERSION = 1
@@ -88,6 +89,9 @@ def save_estimator(estimator: Any, path: str | os.PathLike[str]) -> None:
         "n_features_in": estimator.n_features_in_,
         "feature_names_in": None if names is None else list(names),
     }
+    if hasattr(estimator, "_layout"):
+        layout = estimator._layout._asdict()
+        header["layout"] = {name: _packed(value, arrays, f"layout.{name}") for name, value in layout.items()}
     write(path, header, arrays)
 
 
@@ -103,12 +107,15 @@ def load_estimator(path: str | os.PathLike[str], classes: dict[str, Any]) -> Any
 
 
 def _restore(header: dict[str, Any], arrays: dict[str, Any], cls: Any) -> Any:
-    parameters = {name: _unpacked(value, arrays) for name, value in header["parameters"].items()}
+    parameters = {name: _unpacked(_number(value), arrays) for name, value in header["parameters"].items()}
     if "init" in arrays:  # as the first version of the format has it
         parameters["init"] = arrays["init"]
     estimator = cls(**parameters)
     estimator._keep(_unpack_result(header, arrays))
     estimator.n_features_in_ = header["n_features_in"]
+    if "layout" in header:
+        layout = {name: _unpacked(value, arrays) for name, value in header["layout"].items()}
+        estimator._layout = Layout(**layout)
     if header["feature_names_in"] is not None:
         estimator.feature_names_in_ = np.array(header["feature_names_in"], dtype=object)
     return estimator
@@ -219,27 +226,32 @@ def _packed(value: Any, arrays: dict[str, Any], name: str) -> Any:
     if isinstance(value, slice):
         return {"slice": [_plain(bound) for bound in (value.start, value.stop, value.step)]}
     if isinstance(value, (list, tuple, range)):
-        return {"list": [_packed(item, arrays, f"{name}.{i}") for i, item in enumerate(value)]}
+        kind = "tuple" if isinstance(value, tuple) else "list"
+        return {kind: [_packed(item, arrays, f"{name}.{i}") for i, item in enumerate(value)]}
     if hasattr(value, "__array__") and not isinstance(value, np.generic):
         array = np.asarray(value)
         if array.dtype.kind not in "biuf":
             return _packed(array.tolist(), arrays, name)
         arrays[name] = array
         return {"array": name}
-    return _plain(value)
+    plain = _plain(value)
+    return {"float": plain} if isinstance(value, (float, np.floating)) and isinstance(plain, str) else plain
 
 
 def _unpacked(value: Any, arrays: dict[str, Any]) -> Any:
     if not isinstance(value, dict):
-        return _number(value)
+        return value
     ((kind, content),) = value.items()
+    if kind == "float":
+        return float(content)
     if kind == "dict":
         return {key: _unpacked(item, arrays) for key, item in content.items()}
     if kind == "slice":
         return slice(*content)
     if kind == "array":
         return arrays[content]
-    return [_unpacked(item, arrays) for item in content]
+    items = [_unpacked(item, arrays) for item in content]
+    return tuple(items) if kind == "tuple" else items
 
 
 def _plain(value: Any) -> Any:
@@ -249,4 +261,4 @@ def _plain(value: Any) -> Any:
 
 
 def _number(value: Any) -> Any:
-    return float(value) if value in ("inf", "-inf", "nan") else value
+    return float(value) if isinstance(value, str) and value in ("inf", "-inf", "nan") else value

@@ -10,6 +10,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils import _safe_indexing
 
 SEPARATOR = ":"
@@ -20,7 +21,7 @@ def is_several(X: Any) -> bool:
 
     A list of rows is one table.
     """
-    if isinstance(X, Mapping):
+    if isinstance(X, Mapping) and not issparse(X):  # a dictionary-of-keys matrix is a dict too
         return True
     return isinstance(X, (list, tuple)) and (len(X) == 0 or any(is_table(item) for item in X))
 
@@ -47,6 +48,11 @@ def named_tables(X: Any) -> dict[str, Any]:
     else:
         named = {f"view_{i}": table for i, table in enumerate(X)}
     for name, table in named.items():
+        if isinstance(table, (list, tuple, np.ndarray)) and len(table) and all(row is None for row in table):
+            named[name] = None
+            continue
+        if _is_lazy(table):
+            raise TypeError(f"view {name!r} is a lazy frame; call .collect() on it first.")
         if table is not None and not is_table(table) and not _has_none_rows(table):
             raise TypeError(f"view {name!r} must be a 2-D array, got {_described(table)}.")
     return named
@@ -71,6 +77,17 @@ def filled_rows(table: Any) -> Any:
     return [[np.nan] * width if row is None else row for row in table]
 
 
+def _is_lazy(X: Any) -> bool:
+    return hasattr(X, "collect") and not hasattr(X, "shape")
+
+
+def as_table(X: Any) -> Any:
+    """One table with columns to choose from: lists of rows as arrays, everything else as it is."""
+    if _is_lazy(X):
+        raise TypeError("X is a lazy frame; call .collect() on it first.")
+    return np.asarray(filled_rows(X)) if isinstance(X, (list, tuple)) else X
+
+
 def column_groups(X: Any, views: Any) -> dict[str, list[int]] | None:
     """Which columns of one table each view has; None if the table is one view.
 
@@ -83,7 +100,7 @@ def column_groups(X: Any, views: Any) -> dict[str, list[int]] | None:
         return None
     if getattr(getattr(X, "columns", None), "nlevels", 1) > 1:
         return _grouped(str(name[0]) for name in header)
-    prefixed = [isinstance(name, str) and SEPARATOR in name.strip(SEPARATOR) for name in header]
+    prefixed = [isinstance(name, str) and SEPARATOR in name[1:] and name[0] != SEPARATOR for name in header]
     if not any(prefixed):
         return None
     if not all(prefixed):
@@ -105,13 +122,12 @@ def take_columns(X: Any, columns: list[int]) -> Any:
 
 def column_names(X: Any) -> list[Any] | None:
     """Names of the columns of a data frame, None for an array."""
-    names = getattr(X, "columns", None)
-    names = getattr(X, "column_names", None) if names is None else names
+    names = getattr(X, "column_names", getattr(X, "columns", None))
     return None if names is None or callable(names) else list(names)
 
 
 def _n_columns(X: Any) -> int:
-    shape = np.shape(X) if not hasattr(X, "shape") else X.shape
+    shape = X.shape if hasattr(X, "shape") else np.shape(X)
     if len(shape) != 2:
         raise ValueError(f"views= chooses columns of a 2-D table, but X has {len(shape)} dimension(s).")
     return int(shape[1])

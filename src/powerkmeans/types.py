@@ -24,7 +24,7 @@ def array_namespace(array: Array) -> Any:
 
 
 class Views(NamedTuple):
-    """Named 2-D arrays with the same rows, and a weight per row.
+    """Named 2-D arrays with the same rows, and a weight per row, whose precision is that of the work.
 
     ``present`` tells which rows each view has, (n, L); None if every view has them all. What an absent row
     holds does not matter.
@@ -39,6 +39,15 @@ class Views(NamedTuple):
     def keys(self) -> tuple[str, ...]:
         """What random streams are named by: the views' names, which do not matter to a single one."""
         return self.names if len(self.names) > 1 else ("X",)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return np.dtype(self.weight.dtype)
+
+    def alone(self, index: int) -> Views:
+        """One view by itself, rows that it lacks at weight zero."""
+        weight = self.weight if self.present is None else self.weight * self.present[:, index]
+        return Views((self.names[index],), (self.arrays[index],), weight)
 
     def select(self, indices: list[int]) -> Views:
         """The views at ``indices``."""

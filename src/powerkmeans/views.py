@@ -6,18 +6,37 @@ scikit-learn's own checks speak where they exist, so messages are the ones its u
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array, validate_data
 
-from powerkmeans.tables import column_groups, filled_rows, is_several, named_tables, take_columns
+from powerkmeans.tables import (
+    as_table,
+    column_groups,
+    column_names,
+    filled_rows,
+    is_several,
+    named_tables,
+    take_columns,
+)
 from powerkmeans.types import Array, Views
 
 FLOATS = [np.float64, np.float32]
 # missing rows are looked for in pieces, so that a file larger than memory is never held whole
 ROWS_AT_ONCE = 8192
+
+
+class Layout(NamedTuple):
+    """How the views of a fit were laid out, to hold new ones to.
+
+    labels : per view the names of its columns, None if it had none
+    columns : per view the positions of its columns, if the input was one table
+    """
+
+    labels: tuple[tuple[Any, ...] | None, ...]
+    columns: dict[str, list[int]] | None
 
 
 def check_single_view(estimator: Any, X: Any, sample_weight: Any = None, *, fitting: bool) -> Views:
@@ -34,62 +53,117 @@ def check_single_view(estimator: Any, X: Any, sample_weight: Any = None, *, fitt
 
 
 def check_several_views(
-    estimator: Any, X: Any, sample_weight: Any = None, present: Any = None, *, fitting: bool
-) -> Views:
-    """Check views in any of the forms that people have them, and align them with the model's.
+    estimator: Any, X: Any, sample_weight: Any = None, present: Any = None
+) -> tuple[Views, Layout]:
+    """Check views to fit, in any of the forms that people have them, and tell how they were laid out.
 
     A row that is all NaN, None, or not marked in ``present`` is one that the view does not have.
     """
-    tables = _tables(estimator, X, fitting=fitting)
+    if is_several(X):
+        columns, tables = None, _separate_tables(estimator, X)
+    else:
+        X = as_table(X)
+        columns = column_groups(X, estimator.views)
+        tables = _tables_of_one(estimator, X, columns, FLOATS, "X", fitting=True)
     names, n_samples = tuple(tables), _common_length(tables)
+    arrays, mask = _check_tables(estimator, tables, _check_present(present, names, n_samples), FLOATS)
+    check_enough_rows(n_samples, estimator.n_clusters)
+    weight = check_weight(sample_weight, n_samples, np.result_type(*(array.dtype for array in arrays)))
+    _check_coverage(names, mask, weight)
+    if is_several(X):
+        estimator.n_features_in_ = sum(array.shape[1] for array in arrays)
+        vars(estimator).pop("feature_names_in_", None)
+    layout = Layout(tuple(_labels(table) for table in tables.values()), columns)
+    return Views(names, tuple(arrays), weight, None if np.all(mask) else mask), layout
+
+
+def check_new_views(estimator: Any, X: Any, sample_weight: Any = None, present: Any = None) -> Views:
+    """Check views for a fitted model, and put them in its order."""
+    model, layout = estimator._fit.model, estimator._layout
+    names, widths = model.view_names, dict(zip(model.view_names, model.view_widths, strict=True))
+    # a model in double precision takes single as it is; the other way round it is cast
+    dtype = FLOATS if model.dtype == np.float64 else [np.float32]
+    if is_several(X):
+        tables = _aligned(named_tables(X), names, by_name=isinstance(X, Mapping))
+    else:
+        tables = _new_tables_of_one(estimator, as_table(X), layout, dtype)
+    n_samples = _common_length(tables)
     mask = _check_present(present, names, n_samples)
-    dtype = FLOATS if fitting else [estimator._fit.model.dtype]
-    width = dict(zip(names, [0] * len(names) if fitting else estimator._fit.model.view_widths, strict=True))
-    arrays = []
-    for index, (name, table) in enumerate(tables.items()):
-        empty = np.full((n_samples, width[name]), np.nan)
-        arrays.append(_check_table(estimator, name, empty if table is None else table, dtype))
-        mask[:, index] &= ~_absent_rows(name, arrays[-1], mask[:, index])
-        if not fitting and arrays[-1].shape[1] != width[name]:
-            raise ValueError(
-                f"view {name!r} has {arrays[-1].shape[1]} features, but {type(estimator).__name__} is expecting "
-                f"{width[name]} features as input."
+    for index, (name, labels) in enumerate(zip(names, layout.labels, strict=True)):
+        if tables[name] is None:  # no memory for a view that no sample has
+            tables[name], mask[:, index] = (
+                np.broadcast_to(np.zeros((), dtype[0]), (n_samples, widths[name])),
+                False,
             )
-    common = np.result_type(*(array.dtype for array in arrays))
-    arrays = [array.astype(common, copy=False) for array in arrays]
-    weight = check_weight(sample_weight, n_samples, common)
-    _check_coverage(names, mask, weight if fitting else None)
-    if fitting:
-        check_enough_rows(n_samples, estimator.n_clusters)
-        if is_several(X):
-            estimator.n_features_in_ = sum(array.shape[1] for array in arrays)
-            vars(estimator).pop("feature_names_in_", None)
+        _check_labels(name, _labels(tables[name]), labels)
+    arrays, mask = _check_tables(estimator, tables, mask, dtype)
+    for name, array in zip(names, arrays, strict=True):
+        if array.shape[1] != widths[name]:
+            raise ValueError(
+                f"view {name!r} has {array.shape[1]} features, but {type(estimator).__name__} is expecting "
+                f"{widths[name]} features as input."
+            )
+    weight = check_weight(sample_weight, n_samples, model.dtype)
+    _check_coverage(names, mask, None)
     return Views(names, tuple(arrays), weight, None if np.all(mask) else mask)
 
 
-def _tables(estimator: Any, X: Any, *, fitting: bool) -> dict[str, Any]:
-    """Named tables, of the model's views in their order unless fitting."""
-    known = () if fitting else estimator._fit.model.view_names
-    if is_several(X):
-        if fitting and estimator.views is not None:
-            raise ValueError("views= chooses columns of one table, but X holds its views apart; leave views=None.")
-        tables = named_tables(X)
-        for name in [name for name, table in tables.items() if table is None and fitting]:
-            raise ValueError(f"view {name!r} is None; in fit every view must have samples. Leave it out.")
-        return tables if fitting else _aligned(tables, known, by_name=isinstance(X, Mapping))
-    groups = column_groups(X, estimator.views)
-    if groups is None:
-        if len(known) > 1:
-            raise ValueError(
-                f"X is one table, but the model was fitted on the views {_listed(known)}; pass a dict or a list "
-                "of one table each."
-            )
-        dtype = FLOATS if fitting else [estimator._fit.model.dtype]
-        table = validate_data(estimator, X, reset=fitting, accept_sparse="csr", dtype=dtype, order="C")
-        return {known[0] if known else "X": table}
+def _check_labels(name: str, found: tuple[Any, ...] | None, expected: tuple[Any, ...] | None) -> None:
+    if found is not None and expected is not None and found != expected:
+        raise ValueError(
+            f"view {name!r} has the columns {_few(found)}; in fit it had {_few(expected)}, in this order."
+        )
+
+
+def split_init(estimator: Any, views: Views, layout: Layout) -> dict[str, Any]:
+    """Given centroids as one table a view: in any form that ``X`` may have, or as ``cluster_centers_``."""
+    init, names = estimator.init, views.names
+    if is_several(init):
+        tables = named_tables(init)
+        if isinstance(init, Mapping) and set(tables) == set(names):
+            return tables
+        if not isinstance(init, Mapping) and len(tables) == len(names):
+            return dict(zip(names, tables.values(), strict=True))
+    elif layout.columns is None and len(names) == 1:
+        return {names[0]: init}
+    elif layout.columns is not None and np.ndim(init) == 2 and np.shape(init)[1] == estimator.n_features_in_:
+        return {name: np.asarray(init)[:, columns] for name, columns in layout.columns.items()}
+    raise ValueError(
+        f"init must be a list or dict of one table of centroids for each of the views {_listed(names)}."
+    )
+
+
+def _separate_tables(estimator: Any, X: Any) -> dict[str, Any]:
+    if estimator.views is not None:
+        raise ValueError("views= chooses columns of one table, but X holds its views apart; leave views=None.")
+    tables = named_tables(X)
+    absent = [name for name, table in tables.items() if table is None]
+    if absent:
+        raise ValueError(f"view {absent[0]!r} is None; in fit every view must have samples. Leave it out.")
+    return tables
+
+
+def _tables_of_one(
+    estimator: Any, X: Any, columns: dict[str, list[int]] | None, dtype: Any, name: str, *, fitting: bool
+) -> dict[str, Any]:
+    """One table cut into views, or as the only one."""
+    if columns is None:
+        table = filled_rows(X)
+        return {name: validate_data(estimator, table, reset=fitting, accept_sparse="csr", dtype=dtype, order="C")}
     validate_data(estimator, X, reset=fitting, skip_check_array=True)
-    tables = {name: take_columns(X, columns) for name, columns in groups.items()}
-    return tables if fitting else _aligned(tables, known, by_name=True)
+    return {view: take_columns(X, positions) for view, positions in columns.items()}
+
+
+def _new_tables_of_one(estimator: Any, X: Any, layout: Layout, dtype: Any) -> dict[str, Any]:
+    names = estimator._fit.model.view_names
+    columns = layout.columns or column_groups(X, None)
+    if columns is None and len(names) > 1:
+        raise ValueError(
+            f"X is one table, but the model was fitted on the views {_listed(names)}; pass a dict or a list of "
+            "one table each."
+        )
+    tables = _tables_of_one(estimator, X, columns, dtype, names[0], fitting=False)
+    return tables if columns is None else _aligned(tables, names, by_name=True)
 
 
 def _aligned(tables: dict[str, Any], known: tuple[str, ...], *, by_name: bool) -> dict[str, Any]:
@@ -111,8 +185,17 @@ def _aligned(tables: dict[str, Any], known: tuple[str, ...], *, by_name: bool) -
     return {name: tables[name] for name in known}
 
 
-def _listed(names: Iterable[str]) -> str:
+def _listed(names: Iterable[Any]) -> str:
     return ", ".join(repr(name) for name in names)
+
+
+def _few(labels: tuple[Any, ...]) -> str:
+    return _listed(labels) if len(labels) <= 6 else f"{_listed(labels[:5])}, ..."
+
+
+def _labels(table: Any) -> tuple[Any, ...] | None:
+    names = column_names(table)
+    return None if names is None else tuple(names)
 
 
 def _common_length(tables: dict[str, Any]) -> int:
@@ -124,12 +207,11 @@ def _common_length(tables: dict[str, Any]) -> int:
     for name, length in lengths.items():
         if length != expected:
             raise ValueError(f"view {name!r} has {length} samples, expected {expected} (from view {first!r}).")
-    indexed = {name: t.index for name, t in tables.items() if _has_labels(t)}
+    indexed = {name: t.index for name, t in tables.items() if _has_row_labels(t)}
     for name, index in indexed.items():
         other = next(iter(indexed))
-        differs = np.flatnonzero(np.asarray(index != indexed[other]))
-        if len(differs):
-            row = int(differs[0])
+        if not index.equals(indexed[other]):
+            row = next((i for i in range(expected) if index[i] != indexed[other][i]), 0)
             raise ValueError(
                 f"Row {row} is {index[row]!r} in view {name!r} but {indexed[other][row]!r} in view {other!r}: the "
                 "views must have the same samples in the same order. Reindex them to a common index."
@@ -137,21 +219,35 @@ def _common_length(tables: dict[str, Any]) -> int:
     return int(expected)
 
 
-def _has_labels(table: Any) -> bool:
+def _has_row_labels(table: Any) -> bool:
     """Whether a data frame names its rows (an index that counts from 0 does not)."""
-    index = getattr(table, "index", None)
-    return hasattr(index, "is_unique") and not hasattr(index, "start")
+    index: Any = getattr(table, "index", None)
+    counts = hasattr(index, "start") and index.start == 0 and index.step == 1
+    return hasattr(index, "is_unique") and not counts
+
+
+def _check_tables(
+    estimator: Any, tables: dict[str, Any], mask: NDArray[np.bool_], dtype: Any
+) -> tuple[list[Array], NDArray[np.bool_]]:
+    """Every view as a float array, and which samples have it; rows that a view lacks may hold anything."""
+    arrays = []
+    for index, (name, table) in enumerate(tables.items()):
+        array = _check_table(estimator, name, table, dtype)
+        mask[:, index] &= ~_absent_rows(name, array, mask[:, index])
+        arrays.append(array)
+    return arrays, mask
 
 
 def _check_table(estimator: Any, name: str, table: Any, dtype: Any) -> Array:
-    """One view as a float array or CSR matrix; NaN is left for the caller to judge."""
+    """One view as a float array or CSR matrix; NaN and infinities are left for the caller to judge."""
+    if getattr(table, "strides", ())[:1] == (0,) and table.shape[1]:
+        return table  # a view that no sample has
     try:
         array = check_array(
             filled_rows(table),
             accept_sparse="csr",
             dtype=dtype,
-            ensure_all_finite="allow-nan",
-            ensure_min_features=1,
+            ensure_all_finite=False,
             input_name=f"view {name!r}",
             estimator=estimator,
         )
@@ -160,7 +256,7 @@ def _check_table(estimator: Any, name: str, table: Any, dtype: Any) -> Array:
     if hasattr(array, "indptr"):
         return _canonical(array)
     by_row = array.strides[1] == array.itemsize or array.shape[1] == 1
-    return array if by_row or isinstance(array, np.memmap) else np.ascontiguousarray(array)
+    return array if by_row or isinstance(table, np.memmap) else np.ascontiguousarray(array)
 
 
 def _canonical(matrix: Any) -> Any:
@@ -172,46 +268,62 @@ def _canonical(matrix: Any) -> Any:
 
 
 def _absent_rows(name: str, array: Array, expected: Array) -> Array:
-    """Which rows are all NaN; a row that is partly NaN, and expected to be there, is an error."""
+    """Which rows are all NaN; one that is partly NaN or infinite, and expected to be there, is an error."""
     absent = np.zeros(array.shape[0], dtype=bool)
-    entries = array.data if hasattr(array, "indptr") else array
     with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(np.sum(entries)):
+        if np.isfinite(np.sum(array.data if hasattr(array, "indptr") else array, dtype=np.float64)):
             return absent
     for start in range(0, array.shape[0], ROWS_AT_ONCE):
         rows = slice(start, start + ROWS_AT_ONCE)
-        part = array[rows]
-        nan = np.isnan(part.toarray() if hasattr(part, "toarray") else part)
-        absent[rows] = np.all(nan, axis=1)
-        partly = np.any(nan, axis=1) & ~absent[rows] & expected[rows]
-        if np.any(partly):
-            row = int(np.flatnonzero(partly)[0])
+        n_nan, n_infinite, column = _count_odd(array[rows])
+        absent[rows] = n_nan == array.shape[1]
+        for row in np.flatnonzero((n_infinite > 0) & expected[rows]):
             raise ValueError(
-                f"view {name!r} contains NaN: sample {start + row} is partly NaN (column {np.argmax(nan[row])}). "
+                f"Input view {name!r} contains infinity or a value too large for {array.dtype!r} (sample "
+                f"{start + row})."
+            )
+        for row in np.flatnonzero((n_nan > 0) & ~absent[rows] & expected[rows]):
+            raise ValueError(
+                f"view {name!r} contains NaN: sample {start + row} is partly NaN (column {column[row]}). "
                 "A sample has a view whole or not at all: impute the value, or set the whole row to NaN."
             )
     return absent
+
+
+def _count_odd(rows: Array) -> tuple[Array, Array, Array]:
+    """Per row the numbers of NaN and of infinities, and the column of the first NaN."""
+    if not hasattr(rows, "indptr"):
+        nan = np.isnan(rows)
+        return np.sum(nan, axis=1), np.sum(np.isinf(rows), axis=1), np.argmax(nan, axis=1)
+    owner = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+    nan = np.isnan(rows.data)
+    first = np.zeros(rows.shape[0], dtype=int)
+    first[owner[nan][::-1]] = rows.indices[nan][::-1]
+    counts = [np.bincount(owner[odd], minlength=rows.shape[0]) for odd in (nan, np.isinf(rows.data))]
+    return counts[0], counts[1], first
 
 
 def _check_present(present: Any, names: tuple[str, ...], n_samples: int) -> NDArray[np.bool_]:
     """Which samples have which views, (n, L); all, unless told otherwise."""
     if present is None:
         return np.ones((n_samples, len(names)), dtype=bool)
-    if isinstance(present, Mapping):
-        unknown = [name for name in present if name not in names]
+    labels = column_names(present)
+    if isinstance(present, Mapping) or (labels is not None and set(labels) & set(names)):
+        given = list(present) if labels is None else labels
+        unknown = [name for name in given if name not in names]
         if unknown:
             raise ValueError(f"present names the view {unknown[0]!r}; the views are {_listed(names)}.")
-        columns = [np.asarray(present.get(name, np.ones(n_samples, dtype=bool))) for name in names]
+        columns = [np.asarray(present[name]) if name in given else np.ones(n_samples) for name in names]
         wrong = [name for name, column in zip(names, columns, strict=True) if column.shape != (n_samples,)]
         if wrong:
             raise ValueError(f"present[{wrong[0]!r}] must have one entry for each of the {n_samples} samples.")
         present = np.stack(columns, axis=1)
     mask = np.asarray(present)
     if mask.shape != (n_samples, len(names)):
-        raise ValueError(
-            f"present must have the shape (n_samples, n_views) = {(n_samples, len(names))}, got {mask.shape}."
-        )
-    if mask.dtype != bool and not np.all((mask == 0) | (mask == 1)):
+        expected = (n_samples, len(names))
+        raise ValueError(f"present must have the shape (n_samples, n_views) = {expected}, got {mask.shape}.")
+    plain = mask.dtype.kind in "biuf" or all(isinstance(value, (bool, np.bool_)) for value in mask.flat)
+    if not plain or not np.all((mask == 0) | (mask == 1)):
         raise ValueError("present must hold True where a sample has a view and False where not.")
     return mask.astype(bool)
 
@@ -226,21 +338,6 @@ def _check_coverage(names: tuple[str, ...], mask: NDArray[np.bool_], weight: Arr
     for name, column in zip(names, mask.T, strict=True):
         if not np.any(column & (weight > 0)):
             raise ValueError(f"view {name!r} is missing in all samples (of positive weight). Leave it out.")
-
-
-def split_init(estimator: Any, X: Any, views: Views) -> dict[str, Any]:
-    """Given centroids as one table a view: in any form that ``X`` may have, or as ``cluster_centers_``."""
-    init = estimator.init
-    if is_several(init):
-        return _aligned(named_tables(init), views.names, by_name=isinstance(init, Mapping))
-    groups = None if is_several(X) else column_groups(X, estimator.views)
-    if groups is None and len(views.names) == 1:
-        return {views.names[0]: init}
-    if groups is None or np.ndim(init) != 2 or np.shape(init)[1] != estimator.n_features_in_:
-        raise ValueError(
-            f"init must be a list or dict of one table of centroids for each of the views {_listed(views.names)}."
-        )
-    return {name: np.asarray(init)[:, columns] for name, columns in groups.items()}
 
 
 def check_enough_rows(n_samples: int, n_clusters: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -281,7 +283,7 @@ def test_given_centroids_in_every_form():
     assert np.mean(warm.labels_ == EXPECTED.labels_) > 0.98
     with pytest.raises(ValueError, match="init must be a list or dict of one table of centroids"):
         model(init=BOTH[rows]).fit(X)
-    with pytest.raises(ValueError, match="X lacks the view 'atac'"):
+    with pytest.raises(ValueError, match="init must be a list or dict of one table of centroids"):
         model(init={"rna": RNA[rows]}).fit(X)
 
 
@@ -528,3 +530,111 @@ def test_present_needs_several_views():
         explain_views(single, RNA, present=np.ones((90, 1)))
     with pytest.raises(ValueError, match="The 'bandwidth' parameter must be"):
         KernelPowerKMeans(3, bandwidth=[1.0]).fit(RNA)
+
+
+def test_columns_of_a_view_keep_their_names_and_order():
+    rna, atac = pd.DataFrame(RNA, columns=list("abcd")), pd.DataFrame(ATAC)
+    found = model().fit({"rna": rna, "atac": atac})
+    with pytest.raises(
+        ValueError, match="view 'rna' has the columns 'd', 'c', 'b', 'a'; in fit it had 'a', 'b', 'c', 'd'"
+    ):
+        found.predict({"rna": rna[list("dcba")], "atac": atac})
+    assert np.array_equal(found.predict({"rna": RNA, "atac": ATAC}), found.labels_)
+    names = [f"rna:{c}" for c in "abcd"] + [f"atac:{i}" for i in range(6)]
+    table = pd.DataFrame(BOTH, columns=names)
+    found = model().fit(table)
+    with pytest.raises(ValueError, match="view 'atac' has the columns"):
+        found.predict({"rna": table[names[:4]], "atac": table[names[:3:-1]]})
+
+
+def test_later_changes_of_views_do_not_reach_a_fitted_model():
+    found = model(views={"rna": slice(0, 4), "atac": slice(4, 10)}).fit(BOTH)
+    found.set_params(views={"rna": slice(6, 10), "atac": slice(0, 6)})
+    assert np.array_equal(found.predict(BOTH), found.labels_)
+    once = model(views={"rna": iter(range(4)), "atac": iter(range(4, 10))}).fit(BOTH)
+    assert np.array_equal(once.predict(BOTH), once.labels_)
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_masks_in_frames_go_by_name(frame):
+    there = np.arange(90) % 9 != 0
+    by_name = frame({"atac": np.ones(90, dtype=bool), "rna": there})
+    found = model().fit({"rna": RNA, "atac": ATAC}, present=by_name)
+    assert found.objective_ == model().fit(**gaps("nan")).objective_
+
+
+def test_absent_rows_may_hold_anything():
+    spoiled = RNA.copy()
+    spoiled[MISSING] = np.inf
+    spoiled[MISSING[0], 1] = np.nan
+    there = ~np.isin(np.arange(90), MISSING)
+    found = model().fit({"rna": spoiled, "atac": ATAC}, present={"rna": there})
+    assert found.objective_ == model().fit(**gaps("nan")).objective_
+
+
+def test_single_tables_in_odd_forms():
+    dense = model().fit(RNA)
+    keyed = model().fit(sparse.dok_array(np.where(np.abs(RNA) > 1, RNA, 0)))
+    assert keyed.view_names_in_.tolist() == ["X"]
+    masked = np.ma.masked_array(RNA, mask=np.zeros_like(RNA))
+    assert np.array_equal(model().fit(masked).labels_, dense.labels_)
+    masked[0, 0] = np.ma.masked
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        model().fit(masked)
+    same(model(views=SPECS["slices"]).fit(BOTH.tolist()))
+    with pytest.raises(TypeError, match="X is a lazy frame; call"):
+        model().fit(pl.DataFrame({"a:1": [1.0]}).lazy())
+    with pytest.raises(TypeError, match="view 'rna' is a lazy frame"):
+        model().fit({"rna": pl.DataFrame({"a": [1.0]}).lazy()})
+
+
+def test_frames_with_ranges_for_an_index():
+    both = pd.DataFrame(np.vstack([RNA, RNA]))
+    with pytest.raises(ValueError, match="Row 0 is 90 in view 'b' but 45 in view 'a'"):
+        model().fit({"a": both.iloc[45:135], "b": both.iloc[90:]})
+    unnamed = pd.DataFrame(RNA, index=[np.nan] * 90)
+    model().fit({"a": unnamed, "b": unnamed})
+
+
+def test_a_view_given_as_none_for_all_samples():
+    for nothing in (None, [None] * 90, np.full(90, None)):
+        labels = EXPECTED.predict({"rna": RNA, "atac": nothing})
+        assert np.array_equal(labels, EXPECTED.predict({"rna": RNA, "atac": np.full((90, 6), np.nan)}))
+
+
+def test_a_failed_fit_leaves_the_model_unfitted():
+    estimator = model()
+    with pytest.raises(ValueError, match="All rows are equal"):
+        estimator.fit({"rna": np.ones((20, 2)), "atac": np.ones((20, 2))})
+    with pytest.raises(NotFittedError):
+        estimator.predict({"rna": RNA, "atac": ATAC})
+
+
+def test_odd_names_survive_a_file(tmp_path):
+    X = pd.DataFrame(BOTH, columns=["nan", "inf", *COLUMNS[2:]])
+    found = model(views={"a": ["nan", "inf"], "b": ["r2", "r3", "a0"]}).fit(X)
+    found.save(tmp_path / "model.npz")
+    loaded = powerkmeans.load(tmp_path / "model.npz")
+    assert loaded.views == found.views
+    assert np.array_equal(loaded.predict(X), found.labels_)
+    columns = pd.MultiIndex.from_tuples([("rna", i) for i in range(4)] + [("atac", i) for i in range(6)])
+    wide = pd.DataFrame(BOTH, columns=columns)
+    found = model(views={"a": [("rna", 0), ("rna", 1)], "b": [("atac", 2)]}).fit(wide)
+    found.save(tmp_path / "model.npz")
+    loaded = powerkmeans.load(tmp_path / "model.npz")
+    assert loaded.views == found.views
+    assert np.array_equal(loaded.predict(wide), found.labels_)
+
+
+def test_entropy_of_one_view_is_the_given_one():
+    assert model(entropy=5.0).fit(RNA).entropy_ == 5.0
+
+
+def test_new_views_take_no_memory_of_their_own():
+    wide = sparse.random_array((300, 20_000), density=0.001, format="csr", random_state=np.random.default_rng(0))
+    found = model(view_baseline=None, tol=1e3).fit({"wide": wide, "rna": np.tile(RNA, (4, 1))[:300]})
+    tracemalloc.start()
+    found.predict({"wide": wide, "rna": np.tile(RNA, (4, 1))[:300]})
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < wide.shape[0] * wide.shape[1] * 8 / 4

@@ -10,6 +10,7 @@ from sklearn.datasets import make_blobs
 
 from helpers import blobs, make_engine, make_present, make_problem, pass_over
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
+from powerkmeans.fitting import preparation
 from powerkmeans.metrics import clustering_accuracy
 from powerkmeans.solver.annealing import Geometric
 from powerkmeans.solver.mm import minimise
@@ -288,10 +289,58 @@ def test_missing_rows_are_never_looked_at(missing):
     assert np.array_equal(a.labels_, b.labels_)
 
 
-def test_views_that_never_meet():
+@pytest.mark.parametrize("seed", range(3))
+def test_views_that_never_meet(seed):
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 100)
+    X = {name: 6.0 * y[:, None] + rng.normal(size=(200, 3)) for name in ("left", "right")}
+    present = np.arange(200)[:, None] % 2 == [0, 1]
+    model = fitted(X, present=present, n_clusters=2, random_state=seed)
+    for index, view in enumerate(X):
+        mine = present[:, index]
+        assert clustering_accuracy(y[mine], model.labels_[mine]) > 0.95, view
+
+
+def test_a_view_that_varies_seldom_is_not_constant(monkeypatch):
+    monkeypatch.setattr(preparation, "START_ROWS", 1000)
+    rng = np.random.default_rng(0)
+    often, seldom = rng.normal(size=(4000, 2)), np.zeros((4000, 1))
+    often[:2000] += 6
+    seldom[:2] = [[1.0], [2.0]]
+    for seed in range(3):
+        model = fitted({"often": often, "seldom": seldom}, n_clusters=2, random_state=seed, max_iter=300)
+        assert 0 < model.view_weights_[1] < 1
+
+
+@pytest.mark.parametrize("n_values", [2, 3])
+def test_a_view_of_few_values_earns_nothing_by_having_few(n_values):
+    X, y = three_views()
+    X["noise"] = np.random.default_rng(0).integers(n_values, size=(150, 1)).astype(float)
+    model = fitted(X)
+    assert model.view_weights_[2] < 0.2
+    assert clustering_accuracy(y, model.labels_) > 0.95
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_samples_on_centroids_at_small_exponents(dtype):
+    # where a centroid sits on a sample, that sample's pull is about k^(1/|s|)
+    rng = np.random.default_rng(0)
+    y = rng.integers(20, size=400)
+    X = [(4 * rng.normal(size=(20, 6))[y] + rng.normal(size=(400, 6))).astype(dtype) for _ in range(2)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = fitted(X, n_clusters=20, s_init=-0.1, anneal_factor=1.0, init="k-means++", max_iter=20, tol=0.0)
+    values = model.history_["objective"]
+    assert np.all(np.diff(values) <= (1e-4 if dtype == np.float32 else 1e-12) * np.max(np.abs(values)))
+    assert np.all(np.abs(model.history_["view_weights"] - 0.5) < 0.2)
+
+
+def test_tiny_scales_without_a_kernel_are_named_for_what_they_are():
     X, _ = three_views()
-    present = np.zeros((150, 3), dtype=bool)
-    present[np.arange(150), np.arange(150) % 3] = True
-    model = fitted(X, present=present)
-    assert np.all(np.isfinite(model.transform(X, present=present)))
-    assert np.all(np.isfinite(model.view_weights_))
+    with pytest.raises(ValueError, match="Squared distances in view 'sharp' underflow float64; rescale the data"):
+        fitted({**X, "sharp": 1e-160 * X["sharp"]}, feature_map="identity")
+    small = {name: view.astype(np.float32) for name, view in X.items()}
+    small["sharp"] *= np.float32(1e-30)
+    for settings in ({"feature_map": "identity"}, {"bandwidth": "scale"}):
+        with pytest.raises(ValueError, match="Squared distances in view 'sharp' underflow float32"):
+            fitted(small, **settings)

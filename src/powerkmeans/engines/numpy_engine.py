@@ -63,7 +63,7 @@ class NumpyEngine:
         self._maps = maps
         self._features: list[tuple[tuple[Array, ...], tuple[Array, ...]]] | None = None
         self.n_samples = int(views.arrays[0].shape[0])
-        self.dtype = np.dtype(views.arrays[0].dtype)
+        self.dtype = views.dtype
         width = sum(m.n_outputs for m in maps) if maps else sum(v.shape[1] for v in views.arrays)
         rows = BLOCK_BYTES // (max(1, width, working) * self.dtype.itemsize)
         self.block_rows = int(np.clip(rows // 32 * 32, SMALLEST_BLOCK, LARGEST_BLOCK))

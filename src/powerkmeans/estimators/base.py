@@ -106,6 +106,9 @@ class PowerKMeansBase(
         """Set the attributes that have one entry a view."""
         raise NotImplementedError
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_fit")
+
     @property
     def _n_features_out(self) -> int:
         return len(self._fit.model.parameters.centers)

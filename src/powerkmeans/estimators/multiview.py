@@ -14,7 +14,7 @@ from powerkmeans.model import FitResult
 from powerkmeans.objective.block import block_probabilities, block_typicality
 from powerkmeans.settings import check_settings
 from powerkmeans.types import Array, Views
-from powerkmeans.views import check_several_views, split_init
+from powerkmeans.views import Layout, check_new_views, check_several_views, split_init
 
 
 class MultiViewPowerKMeans(PowerKMeansBase):
@@ -175,6 +175,8 @@ class MultiViewPowerKMeans(PowerKMeansBase):
 
     """
 
+    _layout: Layout
+
     def __init__(
         self,
         n_clusters: int = 8,
@@ -247,10 +249,11 @@ class MultiViewPowerKMeans(PowerKMeansBase):
 
         """
         settings = check_settings(self.get_params(deep=False), several_views=True)
-        views = check_several_views(self, X, sample_weight, present, fitting=True)
+        views, layout = check_several_views(self, X, sample_weight, present)
         if not isinstance(self.init, str):
-            settings = replace(settings, init=split_init(self, X, views))
+            settings = replace(settings, init=split_init(self, views, layout))
         self._fit_views(views, settings, X)
+        self._layout = layout
         return self
 
     def fit_predict(self, X: Any, y: None = None, sample_weight: Any = None, present: Any = None) -> Array:
@@ -301,7 +304,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
 
     def _check_new(self, X: Any, present: Any, sample_weight: Any = None) -> Views:
         check_is_fitted(self)
-        return check_several_views(self, X, sample_weight, present, fitting=False)
+        return check_new_views(self, X, sample_weight, present)
 
     def _keep_views(self, result: FitResult) -> None:
         model, problem = result.model, result.model.problem

@@ -27,8 +27,8 @@ from powerkmeans.types import Engine, Float64Array, Parameters, PassStatistics, 
 # rows that the covariance is taken on, and that the cloud has at least (or as many as the view, if fewer)
 COVARIANCE_ROWS, CLOUD_ROWS, CLOUD_ROWS_PER_CLUSTER = 2000, 2000, 50
 # directions beyond these are taken for uncorrelated; views beyond this width are taken for unexplainable
-_DIRECTIONS, _WIDEST, _ENTRIES = 256, 2**18, 2**25
-_STARTS, _MAX_ITER, _ROWS_AT_ONCE = 2, 100, 512
+_DIRECTIONS, _WIDEST, _ENTRIES = 256, 2**15, 2**24
+_STARTS, _MAX_ITER = 2, 100
 
 
 def chance_shares(task: Task) -> Float64Array:
@@ -42,6 +42,10 @@ def _chance_share(task: Task, index: int) -> float:
     if width > _WIDEST:
         return 1.0
     rows = _present_rows(prepared.sample, index)
+    values = prepared.view_samples[index]
+    if len(values.weight) <= 2 * task.settings.n_clusters:  # a centroid for every value explains such a view
+        features = prepared.maps[index](values.views[0], np).astype(np.float64)
+        return _share_left(features, values.weight, _alone(problem, index), task)
     base = subsample(rows, int(np.clip(_ENTRIES // width, 100, COVARIANCE_ROWS)), task.stream("chance", "rows"))
     size = min(len(rows.weight), max(CLOUD_ROWS, CLOUD_ROWS_PER_CLUSTER * task.settings.n_clusters))
     cloud = _gaussian_features(base, prepared.maps[index], size, task.stream("chance", "cloud"))
@@ -50,7 +54,7 @@ def _chance_share(task: Task, index: int) -> float:
     if scatter == 0:
         return 1.0
     offset *= np.sqrt(problem.scatter[index] / scatter)
-    return _share_left(offset, _alone(problem, index), task)
+    return _share_left(offset, np.ones(len(offset)), _alone(problem, index), task)
 
 
 def _present_rows(sample: RowSample, index: int) -> RowSample:
@@ -75,8 +79,9 @@ def _gaussian_features(
     spread, directions = _principal(offset)
     rest = np.sqrt(np.maximum(np.sum(offset**2, axis=0) - spread**2 @ directions**2, 0))
     parts = []
-    for start in range(0, size, _ROWS_AT_ONCE):
-        normal = rng.standard_normal((min(_ROWS_AT_ONCE, size - start), rows.shape[1]))
+    step = max(1, _ENTRIES // 16 // rows.shape[1])
+    for start in range(0, size, step):
+        normal = rng.standard_normal((min(step, size - start), rows.shape[1]))
         cloud = ((normal @ directions.T) * spread) @ directions + normal * rest
         parts.append(feature_map((mean + unit * cloud).astype(feature_map.dtype), np).astype(np.float64))
     return np.concatenate(parts)
@@ -106,16 +111,17 @@ def _alone(problem: Problem, index: int) -> Problem:
     )
 
 
-def _share_left(features: Float64Array, problem: Problem, task: Task) -> float:
+def _share_left(features: Float64Array, weight: Float64Array, problem: Problem, task: Task) -> float:
     """The best loss of k-means on the features over the loss of a single centroid."""
-    n_rows, width = features.shape
-    rows = open_engine("numpy", Views(("X",), (features,), np.ones(n_rows)))
+    width = features.shape[1]
+    rows = open_engine(task.settings.engine, Views(("X",), (features,), weight))
     engine = rows.with_features((IdentityMap(width),), keep=True)
-    single = _pass(engine, problem, Parameters(np.zeros((1, width)), np.ones(1)))
+    mean = weight @ features / np.sum(weight)
+    single = _pass(engine, problem, Parameters(mean[None, :], np.ones(1)))
     losses = []
     for start in range(_STARTS):
         rng = task.stream("chance", "start", str(start))
-        chosen = plus_plus(features, np.ones(n_rows), task.settings.n_clusters, rng)
+        chosen = plus_plus(features, weight, task.settings.n_clusters, rng)
         result = minimise(
             lambda parameters, s: _pass(engine, problem, parameters, s),
             Parameters(features[chosen], np.ones(1)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from powerkmeans.features.maps import (
 from powerkmeans.objective.collapse import ScatterSums, mean_sums, scatter_sums
 from powerkmeans.settings import Settings, ViewSettings
 from powerkmeans.streams import stream, stream_seed, thin
-from powerkmeans.types import Array, Engine, Float64Array, RowSample, Views
+from powerkmeans.types import Engine, Float64Array, RowSample, Views
 from powerkmeans.warn import warn_caller
 
 START_ROWS = 50_000
@@ -53,6 +53,10 @@ class Prepared(NamedTuple):
         return (0, *np.cumsum([m.n_outputs for m in self.maps]).tolist())
 
     @property
+    def total_weight(self) -> float:
+        return float(np.sum(self.views.weight, dtype=np.float64))
+
+    @property
     def view_samples(self) -> list[RowSample]:
         """The sampled rows of each view by itself."""
         return split_sample(self.sample, self.views.keys)
@@ -75,6 +79,10 @@ def _prepare(views: Views, own: tuple[ViewSettings, ...], settings: Settings, se
             f"All {which} are equal (n_samples={rows.n_samples}, 1 distinct): there is nothing to cluster."
         )
     samples = split_sample(sample, views.keys)
+    for index, part in enumerate(samples):
+        if len(part.weight) < 2:  # a view that varies seldom, or that few samples have
+            alone = open_engine(settings.engine, views.alone(index))
+            samples[index] = alone.sample(_sample_size(views), stream_seed(seed, "sample"))
     varied = [len(part.weight) > 1 for part in samples]
     if not all(varied):
         return _prepare_varied(views, varied, own, settings, seed)
@@ -84,7 +92,8 @@ def _prepare(views: Views, own: tuple[ViewSettings, ...], settings: Settings, se
     centred = tuple(make_centred(m, mean, rows.dtype) for m, mean in zip(maps, means, strict=True))
     features, sums = _measured(rows, views, centred, settings)
     scatter = sums.scatter / sums.weight
-    varied = [not _is_flat(m, value, rows.dtype) for m, value in zip(centred, scatter, strict=True)]
+    parts = zip(maps, means, scatter, bandwidths, strict=True)
+    varied = [not _is_flat(*part, np.finfo(rows.dtype)) for part in parts]
     if not all(varied) and len(varied) > 1:
         return _prepare_varied(views, varied, own, settings, seed)
     for name, base, value in zip(views.names, maps, scatter, strict=True):
@@ -113,8 +122,8 @@ def _prepare_varied(
             f"Sample {row} has no view but constant ones ({listed}), which say nothing about it; leave it out."
         )
     warn_caller(
-        f"view {listed} is constant, or its kernel is flat: it gets the weight 0. Leave it out, or give a smaller "
-        "bandwidth if it does vary.",
+        f"view {listed} is constant, or its kernel is flat, and gets the weight 0. Leave it out, or give it a "
+        "smaller bandwidth if it does vary.",
         UserWarning,
     )
     return _prepare(rest, tuple(own[i] for i in kept), settings, seed)
@@ -223,7 +232,11 @@ def _scale_bandwidths(rows: Engine, views: Views, own: tuple[ViewSettings, ...])
     means = zip(widths, _means(rows, widths), strict=True)
     identity = tuple(make_centred(IdentityMap(width), mean, rows.dtype) for width, mean in means)
     sums = rows.with_features(identity, keep=False).fold(scatter_sums, None)
-    return [float(value) for value in np.sqrt(2 * sums.scatter / sums.weight)]
+    values = np.sqrt(2 * sums.scatter / sums.weight)
+    for name, mine, value in zip(views.names, own, values, strict=True):
+        if mine.bandwidth == "scale" and value**2 < _smallest_scatter(np.finfo(rows.dtype)):
+            raise ValueError(f"Squared distances in view {name!r} underflow {rows.dtype}; rescale the data.")
+    return [float(value) for value in values]
 
 
 def _maps(
@@ -235,28 +248,32 @@ def _maps(
     seed: int,
 ) -> tuple[BaseMap, ...]:
     parts = zip(views.keys, views.arrays, samples, bandwidths, own, strict=True)
-    return tuple(_map(key, array, sample, b, mine, n_clusters, seed) for key, array, sample, b, mine in parts)
+    return tuple(
+        _map(key, array.shape[1], sample, b, mine, n_clusters, seed, views.dtype)
+        for key, array, sample, b, mine in parts
+    )
 
 
 def _map(
     key: str,
-    array: Array,
+    width: int,
     sample: RowSample,
     bandwidth: float | None,
     own: ViewSettings,
     n_clusters: int,
     seed: int,
+    dtype: np.dtype[Any],
 ) -> BaseMap:
     """The feature map of one view."""
     if bandwidth is None:
-        return IdentityMap(array.shape[1])
+        return IdentityMap(width)
     origin, n_components = _origin(sample, seed), _n_components(own, n_clusters)
     if own.feature_map == "nystroem":
         (landmarks,) = subsample(sample, n_components, stream(seed, "landmarks")).views
         return make_nystroem(origin, landmarks, own.kernel, bandwidth)
     orthogonal, rng = own.feature_map == "orf", stream(seed, "frequencies", key)
     frequencies = draw_frequencies(KERNELS[own.kernel], len(origin), n_components, orthogonal, rng)
-    return make_fourier(origin, frequencies, bandwidth, array.dtype)
+    return make_fourier(origin, frequencies, bandwidth, dtype)
 
 
 def _n_components(own: ViewSettings, n_clusters: int) -> int:
@@ -286,12 +303,23 @@ def _notes(views: Views, own: tuple[ViewSettings, ...], n_clusters: int) -> tupl
     return tuple(notes)
 
 
-def _is_flat(feature_map: CentredMap, scatter: float, dtype: np.dtype) -> bool:
-    """Whether the features of a view vary by rounding alone."""
-    if isinstance(feature_map.base, IdentityMap):
-        rounding = 16 * float(np.finfo(dtype).eps)
-        return scatter <= rounding**2 * float(np.sum(feature_map.mean.astype(np.float64) ** 2))
-    return scatter < FLAT
+def _is_flat(
+    base: BaseMap, mean: Float64Array, scatter: float, bandwidth: float | None, limits: np.finfo[Any]
+) -> bool:
+    """Whether a view varies by rounding alone, or its kernel does not see it vary."""
+    if isinstance(base, IdentityMap):
+        rounding = (16 * float(limits.eps)) ** 2 * float(np.sum(mean**2))
+        return rounding > _smallest_scatter(limits) and scatter <= rounding
+    assert bandwidth is not None
+    # the largest entry times the root of the width bounds the length without squares that overflow
+    length = float(np.max(np.abs(base.origin))) * len(base.origin) ** 0.5
+    rounding = 4 * float(limits.eps) * length
+    return scatter < FLAT or bandwidth <= rounding
+
+
+def _smallest_scatter(limits: np.finfo[Any]) -> float:
+    """Squares below this lose their digits."""
+    return float(limits.tiny) * 1e6
 
 
 def _check_scatter(name: str, base: BaseMap, scatter: float, engine: Engine) -> None:
@@ -300,7 +328,7 @@ def _check_scatter(name: str, base: BaseMap, scatter: float, engine: Engine) -> 
     if isinstance(base, IdentityMap):
         if scatter * engine.n_samples * 8 > float(limits.max):
             raise ValueError(f"Squared distances in view {name!r} overflow {engine.dtype}; rescale the data.")
-        if scatter < float(limits.tiny) * 1e6:
+        if scatter < _smallest_scatter(limits):
             raise ValueError(f"Squared distances in view {name!r} underflow {engine.dtype}; rescale the data.")
         return
     if scatter < FLAT:

@@ -12,7 +12,8 @@ from powerkmeans.fitting.task import Task
 from powerkmeans.settings import Settings
 from powerkmeans.solver.annealing import SMALLEST_START, Geometric, Hard, Schedule
 from powerkmeans.solver.initialize import cloud, plus_plus, random_rows
-from powerkmeans.types import Parameters
+from powerkmeans.streams import thin
+from powerkmeans.types import Float64Array, Parameters, RowSample
 from powerkmeans.views import check_init
 from powerkmeans.warn import warn_caller
 
@@ -20,6 +21,10 @@ from powerkmeans.warn import warn_caller
 CLOUD_MULTIPLE, OTHER_MULTIPLE = 0.9, 1.2
 # ... and before which none may be taken to have converged
 SETTLE_MULTIPLE = 1.5
+
+
+# the part of the cloud that views have to themselves where samples lack views
+SEPARATE = 0.1
 
 
 class Start(NamedTuple):
@@ -96,13 +101,34 @@ def place_rows(kind: str, task: Task, rng: np.random.Generator) -> Parameters:
     features = np.concatenate(sample.views, axis=1)
     choose = random_rows if kind == "random" else plus_plus
     chosen = choose(features, sample.weight, task.settings.n_clusters, rng)
-    return Parameters(features[chosen].astype(np.float64), task.uniform_weights())
+    centers = features[chosen].astype(np.float64)
+    if sample.present is not None:
+        _fill_absent(centers, chosen, sample, task, rng)
+    return Parameters(centers, task.uniform_weights())
+
+
+def _fill_absent(
+    centers: Float64Array, chosen: list[int], sample: RowSample, task: Task, rng: np.random.Generator
+) -> None:
+    """Complete centroids taken from rows that lack views by other rows, so that no two agree there for ever."""
+    assert sample.present is not None
+    for view, part in enumerate(task.problem.view_slices):
+        lacking = np.flatnonzero(~sample.present[chosen, view])
+        having = np.flatnonzero(sample.present[:, view])
+        kept, _ = thin(rng.standard_exponential(len(having)), sample.weight[having], len(lacking))
+        for place, center in enumerate(lacking):
+            centers[center, part] = sample.views[view][having[kept[place % len(kept)]]]
 
 
 def _place_cloud(task: Task, collapse: Collapse, rng: np.random.Generator) -> Parameters:
     n_clusters = task.settings.n_clusters
     rank = max(1, min(n_clusters - 1, len(collapse.covariance)))
     offset = cloud(*collapse.leading(rank), n_clusters, rng)
+    if task.prepared.views.present is not None:
+        # views that few samples have in common have few directions in common; each gets some of its own
+        directions = collapse.leading(len(collapse.covariance))
+        for part in task.problem.view_slices:
+            offset[:, part] += SEPARATE * cloud(*directions, n_clusters, rng)[:, part]
     return Parameters(collapse.point + offset / collapse.column_scale, collapse.view_weights)
 
 

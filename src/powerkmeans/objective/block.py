@@ -54,9 +54,11 @@ def block_statistics(block: Block, inputs: PassInput) -> PassStatistics:
     xp = array_namespace(block.views[0])
     membership, weight = inputs.membership, block.weight
     cover = view_cover(block, xp)
-    by_view = covered(view_distances(block, inputs, xp), cover)
-    distance = combined_distance(by_view, inputs)
-    reference = combined_reference(inputs, cover)
+    by_view = view_distances(block, inputs, xp)
+    if inputs.s > -1:  # a sample on a centroid pulls with up to k^(1/|s|), which no rounding may be multiplied by
+        recompute_small(by_view, block, inputs, xp)
+    by_view = covered(by_view, cover)
+    distance, reference = combined_distance(by_view, inputs), combined_reference(inputs, cover)
     degree = membership.degrees(distance, reference, xp)
     mean, gradient = power_mean(membership.divergence(distance, degree, reference, xp), inputs.s, xp)
     pull = gradient * membership.attraction(degree, xp)
@@ -99,7 +101,7 @@ def view_cover(block: Block, xp: Any) -> Array | None:
     """
     if block.present is None:
         return None
-    present = xp.astype(block.present, block.weight.dtype)
+    present = xp.astype(block.present, block.squared_norms[0].dtype)
     return present * (len(present) / xp.sum(present, axis=0))
 
 
@@ -136,18 +138,18 @@ def block_distances(block: Block, inputs: PassInput) -> Array:
     """``sqrt(dbar_ij)``, (b, k), exact also for samples on or near a centroid."""
     xp = array_namespace(block.views[0])
     by_view = view_distances(block, inputs, xp)
-    for index, distance in enumerate(by_view):
-        _recompute_small(distance, block, inputs, index, xp)
+    recompute_small(by_view, block, inputs, xp)
     return xp.sqrt(combined_distance(covered(by_view, view_cover(block, xp)), inputs)).T
 
 
-def _recompute_small(distance: Array, block: Block, inputs: PassInput, index: int, xp: Any) -> None:
-    """Take small distances anew from differences: expanded squares have lost their digits."""
-    scale = block.squared_norms[index] + inputs.center_norms[index]
-    cluster, sample = xp.nonzero(distance < SMALL * scale)
-    centers = inputs.projections[index].T / -2
-    difference = block.views[index][sample] - centers[cluster]
-    distance[cluster, sample] = xp.vecdot(difference, difference)
+def recompute_small(by_view: list[Array], block: Block, inputs: PassInput, xp: Any) -> None:
+    """Take small distances anew from differences, in place: expanded squares have lost their digits."""
+    for index, distance in enumerate(by_view):
+        scale = block.squared_norms[index] + inputs.center_norms[index]
+        cluster, sample = xp.nonzero(distance < SMALL * scale)
+        centers = inputs.projections[index].T / -2
+        difference = block.views[index][sample] - centers[cluster]
+        distance[cluster, sample] = xp.vecdot(difference, difference)
 
 
 def block_probabilities(block: Block, inputs: PassInput) -> Array:
