@@ -10,10 +10,14 @@ import numpy as np
 
 def test_the_readme_example_runs():
     text = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-    (block,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    first, second = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
     names: dict[str, object] = {}
-    exec(block, names)
+    exec(first, names)
     assert len(np.unique(names["model"].labels_)) == 10
     assert names["clustering_accuracy"](names["y"], names["model"].labels_) > 0.6
+    exec(second, names)
+    assert names["clustering_accuracy"](names["y"], names["model"].labels_) > 0.6
+    assert np.argmin(names["model"].view_weights_) == 2
+    assert 0 < np.mean(names["model"].predict(names["views"], noise_threshold=0.55) == -1) < 0.2
     commands = re.findall(r"^make (\w+)", text, flags=re.MULTILINE)
     assert commands == ["demo", "test"]
