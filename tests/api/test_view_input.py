@@ -638,3 +638,25 @@ def test_new_views_take_no_memory_of_their_own():
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < wide.shape[0] * wide.shape[1] * 8 / 4
+
+
+def test_centroids_are_points_of_each_view_whatever_its_scale():
+    X = {"rna": RNA, "atac": 100 * ATAC + 7}
+    found = model(feature_map="identity", membership="fuzzy").fit(X)
+    for centers, view in zip(found.cluster_centers_, X.values(), strict=True):
+        means = np.stack([view[found.labels_ == j].mean(axis=0) for j in range(3)])
+        assert centers == pytest.approx(means, rel=1e-6)
+    given = [np.stack([view[found.labels_ == j].mean(axis=0) for j in range(3)]) for view in X.values()]
+    for feature_map in found._fit.model.maps:
+        assert feature_map.scale != 1
+        features = feature_map.base(given[found._fit.model.maps.index(feature_map)], np)
+        assert feature_map.uncentred(feature_map.centred(features)) == pytest.approx(features)
+    again = model(feature_map="identity", init=found.cluster_centers_, s_init=-5.0, max_iter=1, entropy=np.inf)
+    with pytest.warns(match="did not converge"):
+        again.fit(X)
+    # the first pass sees the given centroids
+    inertia = sum(
+        np.sum((v - c[found.labels_]) ** 2) / 2 / np.mean(np.sum((v - v.mean(axis=0)) ** 2, axis=1))
+        for v, c in zip(X.values(), found.cluster_centers_, strict=True)
+    )
+    assert again.history_["inertia"][0] == pytest.approx(inertia, rel=1e-3)

@@ -60,3 +60,19 @@ def test_sample_draws_by_weight_and_stands_for_the_whole():
         totals.append(drawn.weight.sum())
     assert np.mean(heavy) == pytest.approx(0.9, abs=0.02)
     assert np.mean(totals) == pytest.approx(weight.sum(), rel=0.03)
+
+
+def test_an_absent_row_is_not_a_row_of_zeros():
+    views = make_views(
+        [np.zeros((4, 2)), np.arange(4.0)[:, None] // 2], present=np.array([[1, 1], [0, 1]] * 2) > 0
+    )
+    sample = NumpyEngine(views, NumpyOptions()).sample(10, 0)
+    assert len(sample.weight) == 4
+    assert sorted(map(tuple, sample.present.tolist())) == [(False, True)] * 2 + [(True, True)] * 2
+
+
+def test_hashes_do_not_depend_on_the_order_of_views():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(20, 3)), rng.normal(size=(20, 2))
+    columns = [multipliers(3, "a", 7), multipliers(2, "b", 7)]
+    assert np.array_equal(row_hashes((a, b), columns), row_hashes((b, a), columns[::-1]))
