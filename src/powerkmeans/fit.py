@@ -80,6 +80,9 @@ def fit_views(views: Views, settings: Settings, seed: int, listener: Listener) -
             results[best], restarts[best] = improve(task, results[best], restarts[best], listener)
         kept = restarts[best]
         listener.done(f"kept {kept.init}, {kept.n_moves} moves: hard objective {kept.hard_objective:.8g}")
+        if len(task.problem.scatter) > 1:
+            weights = zip(task.prepared.views.names, results[best].parameters.view_weights, strict=True)
+            listener.note("view weights: " + ", ".join(f"{name} {weight:.3f}" for name, weight in weights))
         finished = _finish(views, task, results[best])
         return replace(finished, critical=critical, restarts=tuple(restarts), best=best)
 

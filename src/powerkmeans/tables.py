@@ -15,6 +15,9 @@ from sklearn.utils import _safe_indexing
 
 SEPARATOR = ":"
 
+# where each column name stands; more than once if it is repeated
+Places = dict[Any, list[int]]
+
 
 def is_several(X: Any) -> bool:
     """Whether ``X`` holds its views apart: a dict, or a list with a 2-dimensional element.
@@ -143,10 +146,13 @@ def _grouped(names: Iterable[str]) -> dict[str, list[int]]:
 def _given_groups(views: Any, header: list[Any] | None, n_columns: int) -> dict[str, list[int]]:
     groups: dict[str, list[int]] = {}
     owner: dict[int, str] = {}
+    places: Places | None = None if header is None else {}
+    for index, column_name in enumerate(header or []):
+        places.setdefault(column_name, []).append(index)  # type: ignore[union-attr]
     for name, columns in _pairs(views):
         if name in groups:
             raise ValueError(f"views names {name!r} twice.")
-        groups[name] = _indices(name, columns, header, n_columns)
+        groups[name] = _indices(name, columns, places, n_columns)
         for column in groups[name]:
             if column in owner:
                 shown = column if header is None else repr(header[column])
@@ -174,12 +180,12 @@ def _pairs(views: Any) -> list[tuple[str, Any]]:
     return [(name, columns) for name, columns in pairs]
 
 
-def _indices(name: str, columns: Any, header: list[Any] | None, n_columns: int) -> list[int]:
+def _indices(name: str, columns: Any, places: Places | None, n_columns: int) -> list[int]:
     """Positions of a view's columns: one column, a slice, a mask, or a list of positions or names."""
     if isinstance(columns, slice):
-        indices = _sliced(name, columns, header, n_columns)
+        indices = _sliced(name, columns, places, n_columns)
     elif isinstance(columns, (str, Integral)):
-        indices = [_position(name, columns, header, n_columns)]
+        indices = [_position(name, columns, places, n_columns)]
     elif isinstance(columns, (Sequence, np.ndarray)) or hasattr(columns, "__iter__"):
         listed = [c.item() if isinstance(c, np.generic) else c for c in columns]
         if listed and all(isinstance(c, bool) for c in listed):
@@ -187,7 +193,7 @@ def _indices(name: str, columns: Any, header: list[Any] | None, n_columns: int) 
                 raise ValueError(f"views[{name!r}] is a mask of {len(listed)} columns, but X has {n_columns}.")
             indices = [i for i, chosen in enumerate(listed) if chosen]
         else:
-            indices = [_position(name, c, header, n_columns) for c in listed]
+            indices = [_position(name, c, places, n_columns) for c in listed]
     else:
         raise TypeError(f"views[{name!r}] must be columns: positions, names or a slice. Got {columns!r} instead.")
     if not indices:
@@ -195,31 +201,31 @@ def _indices(name: str, columns: Any, header: list[Any] | None, n_columns: int) 
     return indices
 
 
-def _position(name: str, column: Any, header: list[Any] | None, n_columns: int) -> int:
+def _position(name: str, column: Any, places: Places | None, n_columns: int) -> int:
     if isinstance(column, Integral) and not isinstance(column, bool):
         if not -n_columns <= int(column) < n_columns:
             raise ValueError(f"views[{name!r}] has column {column}, but X has {n_columns} columns.")
         return int(column) % n_columns
-    if header is None:
+    if places is None:
         if isinstance(column, str):
             raise ValueError(
                 f"views[{name!r}] names the column {column!r}, but X is an array without column names."
             )
         raise TypeError(f"views[{name!r}] must be columns: positions, names or a slice. Got {column!r} instead.")
-    matches = [i for i, other in enumerate(header) if other == column]
-    if len(matches) != 1:
-        problem = "which X does not have" if not matches else "which X has more than once"
+    found = places.get(column, [])
+    if len(found) != 1:
+        problem = "which X has more than once" if found else "which X does not have"
         raise ValueError(f"views[{name!r}] names the column {column!r}, {problem}.")
-    return matches[0]
+    return found[0]
 
 
-def _sliced(name: str, columns: slice, header: list[Any] | None, n_columns: int) -> list[int]:
+def _sliced(name: str, columns: slice, places: Places | None, n_columns: int) -> list[int]:
     """A slice of positions, or one from a column's name to another's, the last included as in pandas."""
     start, stop = columns.start, columns.stop
     if isinstance(start, str):
-        start = _position(name, start, header, n_columns)
+        start = _position(name, start, places, n_columns)
     if isinstance(stop, str):
-        stop = _position(name, stop, header, n_columns) + 1
+        stop = _position(name, stop, places, n_columns) + 1
     for bound in (start, stop):
         if isinstance(bound, Integral) and not -n_columns <= int(bound) <= n_columns:
             raise ValueError(f"views[{name!r}] has columns up to {bound}, but X has {n_columns} columns.")
@@ -227,3 +233,55 @@ def _sliced(name: str, columns: slice, header: list[Any] | None, n_columns: int)
         return list(range(*slice(start, stop, columns.step).indices(n_columns)))
     except TypeError:
         raise TypeError(f"views[{name!r}] is a slice of {columns!r}, which are not columns.") from None
+
+
+def common_length(tables: dict[str, Any]) -> int:
+    """The number of samples; the rows of data frames must be the same ones in the same order."""
+    lengths = {name: t.shape[0] if hasattr(t, "shape") else len(t) for name, t in tables.items() if t is not None}
+    if not lengths:
+        raise ValueError("X has no views: all of them are None.")
+    first, expected = next(iter(lengths.items()))
+    for name, length in lengths.items():
+        if length != expected:
+            raise ValueError(
+                f"view {name!r} has {length} samples, expected {expected} (from view {first!r})."
+                + _advice(tables[first], tables[name])
+            )
+    indexed = _row_labels(tables)
+    for name, index in indexed.items():
+        other = next(iter(indexed))
+        if not index.equals(indexed[other]):
+            row = next((i for i in range(expected) if index[i] != indexed[other][i]), 0)
+            mine, its = (_unpacked(labels[row]) for labels in (index, indexed[other]))
+            raise ValueError(
+                f"Row {row} is {mine!r} in view {name!r} but {its!r} in view {other!r}: the views must have the "
+                "same samples in the same order. Reindex them to a common index."
+            )
+    return int(expected)
+
+
+def _unpacked(label: Any) -> Any:
+    return label.item() if isinstance(label, np.generic) else label
+
+
+def _row_labels(tables: dict[str, Any]) -> dict[str, Any]:
+    """The rows' names where data frames have them.
+
+    An index that counts from 0 names nothing, unless others are numbers too: then one of them was reordered.
+    """
+    indexed: dict[str, Any] = {name: t.index for name, t in tables.items() if hasattr(t, "iloc")}
+    counted = {n for n, i in indexed.items() if hasattr(i, "start") and (i.start, i.step) == (0, 1)}
+    numbered = {n for n, i in indexed.items() if n not in counted and i.dtype.kind in "iu"}
+    return {name: index for name, index in indexed.items() if name not in counted or numbered}
+
+
+def _advice(first: Any, second: Any) -> str:
+    """What may have happened to two tables of different length."""
+    if all(hasattr(t, "iloc") for t in (first, second)) and len(first.index.intersection(second.index)):
+        return (
+            " Give all views the union of their samples, with NaN where one lacks a view: "
+            "ids = a.index.union(b.index); a.reindex(ids), b.reindex(ids)."
+        )
+    if all(hasattr(t, "shape") for t in (first, second)) and {*first.shape} & {*second.shape}:
+        return " Rows are samples: is a table transposed?"
+    return ""

@@ -5,7 +5,7 @@ scikit-learn's own checks speak where they exist, so messages are the ones its u
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from powerkmeans.tables import (
     as_table,
     column_groups,
     column_names,
+    common_length,
     filled_rows,
     is_several,
     named_tables,
@@ -65,7 +66,7 @@ def check_several_views(
         X = as_table(X)
         columns = column_groups(X, estimator.views)
         tables = _tables_of_one(estimator, X, columns, FLOATS, "X", fitting=True)
-    names, n_samples = tuple(tables), _common_length(tables)
+    names, n_samples = tuple(tables), common_length(tables)
     arrays, mask = _check_tables(estimator, tables, _check_present(present, names, n_samples), FLOATS)
     check_enough_rows(n_samples, estimator.n_clusters)
     weight = check_weight(sample_weight, n_samples, np.result_type(*(array.dtype for array in arrays)))
@@ -87,7 +88,7 @@ def check_new_views(estimator: Any, X: Any, sample_weight: Any = None, present: 
         tables = _aligned(named_tables(X), names, by_name=isinstance(X, Mapping))
     else:
         tables = _new_tables_of_one(estimator, as_table(X), layout, dtype)
-    n_samples = _common_length(tables)
+    n_samples = common_length(tables)
     mask = _check_present(present, names, n_samples)
     for index, (name, labels) in enumerate(zip(names, layout.labels, strict=True)):
         if tables[name] is None:  # no memory for a view that no sample has
@@ -110,9 +111,14 @@ def check_new_views(estimator: Any, X: Any, sample_weight: Any = None, present: 
 
 def _check_labels(name: str, found: tuple[Any, ...] | None, expected: tuple[Any, ...] | None) -> None:
     if found is not None and expected is not None and found != expected:
-        raise ValueError(
-            f"view {name!r} has the columns {_few(found)}; in fit it had {_few(expected)}, in this order."
-        )
+        lacking = [label for label in expected if label not in set(found)]
+        unknown = [label for label in found if label not in set(expected)]
+        if lacking or unknown:
+            raise ValueError(
+                f"view {name!r} has other columns than in fit. Lacking: {_few(lacking) or 'none'}; unknown: "
+                f"{_few(unknown) or 'none'}."
+            )
+        raise ValueError(f"view {name!r} has the columns of the fit in another order: {_few(expected)} there.")
 
 
 def split_init(estimator: Any, views: Views, layout: Layout) -> dict[str, Any]:
@@ -189,41 +195,13 @@ def _listed(names: Iterable[Any]) -> str:
     return ", ".join(repr(name) for name in names)
 
 
-def _few(labels: tuple[Any, ...]) -> str:
+def _few(labels: Sequence[Any]) -> str:
     return _listed(labels) if len(labels) <= 6 else f"{_listed(labels[:5])}, ..."
 
 
 def _labels(table: Any) -> tuple[Any, ...] | None:
     names = column_names(table)
     return None if names is None else tuple(names)
-
-
-def _common_length(tables: dict[str, Any]) -> int:
-    """The number of samples; the rows of data frames must be the same ones in the same order."""
-    lengths = {name: t.shape[0] if hasattr(t, "shape") else len(t) for name, t in tables.items() if t is not None}
-    if not lengths:
-        raise ValueError("X has no views: all of them are None.")
-    first, expected = next(iter(lengths.items()))
-    for name, length in lengths.items():
-        if length != expected:
-            raise ValueError(f"view {name!r} has {length} samples, expected {expected} (from view {first!r}).")
-    indexed = {name: t.index for name, t in tables.items() if _has_row_labels(t)}
-    for name, index in indexed.items():
-        other = next(iter(indexed))
-        if not index.equals(indexed[other]):
-            row = next((i for i in range(expected) if index[i] != indexed[other][i]), 0)
-            raise ValueError(
-                f"Row {row} is {index[row]!r} in view {name!r} but {indexed[other][row]!r} in view {other!r}: the "
-                "views must have the same samples in the same order. Reindex them to a common index."
-            )
-    return int(expected)
-
-
-def _has_row_labels(table: Any) -> bool:
-    """Whether a data frame names its rows (an index that counts from 0 does not)."""
-    index: Any = getattr(table, "index", None)
-    counts = hasattr(index, "start") and index.start == 0 and index.step == 1
-    return hasattr(index, "is_unique") and not counts
 
 
 def _check_tables(
@@ -275,7 +253,7 @@ def _absent_rows(name: str, array: Array, expected: Array) -> Array:
             return absent
     for start in range(0, array.shape[0], ROWS_AT_ONCE):
         rows = slice(start, start + ROWS_AT_ONCE)
-        n_nan, n_infinite, column = _count_odd(array[rows])
+        n_nan, n_infinite, column = count_odd(array[rows])
         absent[rows] = n_nan == array.shape[1]
         for row in np.flatnonzero((n_infinite > 0) & expected[rows]):
             raise ValueError(
@@ -290,7 +268,7 @@ def _absent_rows(name: str, array: Array, expected: Array) -> Array:
     return absent
 
 
-def _count_odd(rows: Array) -> tuple[Array, Array, Array]:
+def count_odd(rows: Array) -> tuple[Array, Array, Array]:
     """Per row the numbers of NaN and of infinities, and the column of the first NaN."""
     if not hasattr(rows, "indptr"):
         nan = np.isnan(rows)

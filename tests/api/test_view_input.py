@@ -536,13 +536,15 @@ def test_columns_of_a_view_keep_their_names_and_order():
     rna, atac = pd.DataFrame(RNA, columns=list("abcd")), pd.DataFrame(ATAC)
     found = model().fit({"rna": rna, "atac": atac})
     with pytest.raises(
-        ValueError, match="view 'rna' has the columns 'd', 'c', 'b', 'a'; in fit it had 'a', 'b', 'c', 'd'"
+        ValueError, match="view 'rna' has the columns of the fit in another order: 'a', 'b', 'c', 'd'"
     ):
         found.predict({"rna": rna[list("dcba")], "atac": atac})
     assert np.array_equal(found.predict({"rna": RNA, "atac": ATAC}), found.labels_)
     names = [f"rna:{c}" for c in "abcd"] + [f"atac:{i}" for i in range(6)]
     table = pd.DataFrame(BOTH, columns=names)
     found = model().fit(table)
+    with pytest.raises(ValueError, match="view 'rna' has other columns than in fit"):
+        model().fit({"rna": rna, "atac": atac}).predict({"rna": rna.rename(columns={"d": "z"}), "atac": atac})
     with pytest.raises(ValueError, match="view 'atac' has the columns"):
         found.predict({"rna": table[names[:4]], "atac": table[names[:3:-1]]})
 
@@ -588,7 +590,36 @@ def test_single_tables_in_odd_forms():
         model().fit({"rna": pl.DataFrame({"a": [1.0]}).lazy()})
 
 
+def test_lengths_that_differ_get_advice():
+    ids = [f"p{i}" for i in range(90)]
+    rna, atac = pd.DataFrame(RNA, index=ids), pd.DataFrame(ATAC, index=ids)
+    with pytest.raises(ValueError, match=r"Give all views the union of their samples.*a\.reindex\(ids\)"):
+        model().fit({"rna": rna, "atac": atac[:80]})
+    with pytest.raises(ValueError, match="Rows are samples: is a table transposed"):
+        model().fit({"rna": RNA, "atac": ATAC.T})
+    union = rna.index.union(atac.index[:80])
+    assert model().fit({"rna": rna.reindex(union), "atac": atac[:80].reindex(union)}).labels_.shape == (90,)
+
+
+def test_views_in_the_wrong_place():
+    with pytest.raises(ValueError, match="y is not used, and looks like a view: pass all views in X"):
+        model().fit(RNA, ATAC)
+    with pytest.raises(TypeError, match="X holds several views; KernelPowerKMeans takes one table"):
+        KernelPowerKMeans(3).fit([RNA, ATAC])
+
+
+def test_verbose_tells_of_views(capsys):
+    model(verbose=1).fit(**gaps("nan"))
+    text = capsys.readouterr().err
+    assert "view 'rna': 4 columns, in 88.9% of the samples, bandwidth " in text
+    assert "mean loss to beat: rna " in text
+    assert "view weights: rna " in text
+
+
 def test_frames_with_ranges_for_an_index():
+    shuffled = pd.DataFrame(ATAC).sample(frac=1, random_state=0)
+    with pytest.raises(ValueError, match="the views must have the same samples in the same order"):
+        model().fit({"a": pd.DataFrame(RNA), "b": shuffled})
     both = pd.DataFrame(np.vstack([RNA, RNA]))
     with pytest.raises(ValueError, match="Row 0 is 90 in view 'b' but 45 in view 'a'"):
         model().fit({"a": both.iloc[45:135], "b": both.iloc[90:]})

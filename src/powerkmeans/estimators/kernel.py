@@ -12,6 +12,7 @@ from powerkmeans.estimators.base import PowerKMeansBase
 from powerkmeans.model import FitResult
 from powerkmeans.objective.block import block_probabilities, block_typicality
 from powerkmeans.settings import check_settings
+from powerkmeans.tables import is_several
 from powerkmeans.types import Array, Views
 from powerkmeans.views import check_single_view
 
@@ -90,7 +91,7 @@ class KernelPowerKMeans(PowerKMeansBase):
         the cloud and k-means++ if ``s_init="auto"``, else k-means (k-means++ if ``s_init=-inf``).
 
     n_init : "auto" or int, default="auto"
-        Number of runs; the one of lowest cost is kept, but a cloud's is kept unless another is more than
+        Number of runs; the one of lowest cost is kept, but a cloud's is kept unless another's is more than
         1 % lower. ``"auto"``: two for ``init="auto"`` with ``s_init="auto"`` (the cloud and k-means++), else
         one. With an integer, ``init="auto"`` runs the cloud once and k-means++ for the rest. Given
         centroids are run once.
@@ -234,6 +235,8 @@ class KernelPowerKMeans(PowerKMeansBase):
         self
 
         """
+        if is_several(X) and len(X):
+            raise TypeError("X holds several views; KernelPowerKMeans takes one table, use MultiViewPowerKMeans.")
         settings = check_settings(self.get_params(deep=False))
         views = check_single_view(self, X, sample_weight, fitting=True)
         if not isinstance(self.init, str):

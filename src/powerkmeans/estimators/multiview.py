@@ -30,6 +30,10 @@ class MultiViewPowerKMeans(PowerKMeansBase):
     is minimised over the centroids and the weights :math:`\alpha` of the views while :math:`s` falls towards
     :math:`-\infty`. The bounded loss ``h`` lets far samples pull on nothing, and tells which they are.
 
+    Scale the columns of a view first unless their units are comparable. Random features are a draw: with few
+    clusters ``n_components="auto"`` is few features, and results vary with ``random_state``;
+    ``feature_map="nystroem"`` and larger ``n_components`` steady them.
+
     A sample may lack views, as long as it has one: nothing is imputed, distances are taken over the views it has.
 
     Parameters
@@ -94,7 +98,8 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         or that of ``cluster_centers_``.
 
     n_init : "auto" or int, default="auto"
-        Number of runs; see :class:`KernelPowerKMeans`.
+        Number of runs; see :class:`KernelPowerKMeans`. The one of lowest objective is kept, but a cloud's is kept
+        unless another is lower by more than 1 % of the loss.
 
     max_iter : int, default=300
         Most iterations of a run, its finish and its moves together.
@@ -248,6 +253,8 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         self
 
         """
+        if len(getattr(y, "shape", ())) == 2 and y.shape[1] > 1:  # type: ignore[attr-defined]
+            raise ValueError("y is not used, and looks like a view: pass all views in X, fit([first, second]).")
         settings = check_settings(self.get_params(deep=False), several_views=True)
         views, layout = check_several_views(self, X, sample_weight, present)
         if not isinstance(self.init, str):
@@ -298,7 +305,8 @@ class MultiViewPowerKMeans(PowerKMeansBase):
     def score(self, X: Any, y: None = None, sample_weight: Any = None, present: Any = None) -> float:
         """Return minus the mean loss of the samples at ``s_``.
 
-        For new data under one model; it does not compare models (see :meth:`KernelPowerKMeans.score`).
+        For new data under one model. It does not compare models: do not let a grid search choose the bandwidth,
+        the weights or the number of clusters by it.
         """
         return self._score(self._check_new(X, present, sample_weight))
 

@@ -2,7 +2,7 @@
 
 A few centroids explain a view of few dimensions well, whatever it says about clusters, and one of many
 dimensions hardly at all. So each view is compared with a Gaussian cloud of its own covariance, seen through
-its own feature map.
+its own feature map. The cloud is the same for every ``random_state``: it stands for the data.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from powerkmeans.objective.block import block_statistics, prepare
 from powerkmeans.solver.annealing import Hard
 from powerkmeans.solver.initialize import plus_plus
 from powerkmeans.solver.mm import minimise
+from powerkmeans.streams import stream
 from powerkmeans.types import Engine, Float64Array, Parameters, PassStatistics, Problem, RowSample, Views
 
 # rows that the covariance is taken on, and that the cloud has at least (or as many as the view, if fewer)
@@ -46,9 +47,9 @@ def _chance_share(task: Task, index: int) -> float:
     if len(values.weight) <= 2 * task.settings.n_clusters:  # a centroid for every value explains such a view
         features = prepared.maps[index](values.views[0], np).astype(np.float64)
         return _share_left(features, values.weight, _alone(problem, index), task)
-    base = subsample(rows, int(np.clip(_ENTRIES // width, 100, COVARIANCE_ROWS)), task.stream("chance", "rows"))
+    base = subsample(rows, int(np.clip(_ENTRIES // width, 100, COVARIANCE_ROWS)), stream(0, "chance", "rows"))
     size = min(len(rows.weight), max(CLOUD_ROWS, CLOUD_ROWS_PER_CLUSTER * task.settings.n_clusters))
-    cloud = _gaussian_features(base, prepared.maps[index], size, task.stream("chance", "cloud"))
+    cloud = _gaussian_features(base, prepared.maps[index], size, stream(0, "chance", "cloud"))
     offset = cloud - np.mean(cloud, axis=0)
     scatter = float(np.mean(np.vecdot(offset, offset)))
     if scatter == 0:
@@ -120,7 +121,7 @@ def _share_left(features: Float64Array, weight: Float64Array, problem: Problem, 
     single = _pass(engine, problem, Parameters(mean[None, :], np.ones(1)))
     losses = []
     for start in range(_STARTS):
-        rng = task.stream("chance", "start", str(start))
+        rng = stream(0, "chance", "start", str(start))
         chosen = plus_plus(features, weight, task.settings.n_clusters, rng)
         result = minimise(
             lambda parameters, s: _pass(engine, problem, parameters, s),

@@ -102,7 +102,7 @@ def _prepare(views: Views, own: tuple[ViewSettings, ...], settings: Settings, se
     if not np.all(scales == 1):
         centred = tuple(m.scaled(float(scale)) for m, scale in zip(centred, scales, strict=True))
         features = _seen_through(rows, centred, settings)
-    notes = _notes(views, own, settings.n_clusters)
+    notes = _notes(views, own, bandwidths, settings.n_clusters)
     return Prepared(features, views, centred, scatter * scales**2, sample, bandwidths, notes)
 
 
@@ -113,7 +113,10 @@ def _prepare_varied(
     constant = [name for name, keep in zip(views.names, varied, strict=True) if not keep]
     listed = ", ".join(repr(name) for name in constant)
     if len(constant) == len(varied):
-        raise ValueError(f"All views are constant ({listed}): there is nothing to cluster.")
+        raise ValueError(
+            f"All views are constant, or their kernels are flat ({listed}): there is nothing to cluster. A "
+            "bandwidth far larger than the distances between rows flattens a kernel; use bandwidth='median'."
+        )
     kept = [i for i, keep in enumerate(varied) if keep]
     rest = views.select(kept)
     if rest.present is not None and not np.all(np.any(rest.present, axis=1)):
@@ -284,10 +287,17 @@ def _n_components(own: ViewSettings, n_clusters: int) -> int:
     return 2 * frequencies if own.feature_map == "nystroem" else frequencies
 
 
-def _notes(views: Views, own: tuple[ViewSettings, ...], n_clusters: int) -> tuple[str, ...]:
-    """What to say about the sizes that were chosen."""
+def _notes(
+    views: Views, own: tuple[ViewSettings, ...], bandwidths: tuple[float | None, ...], n_clusters: int
+) -> tuple[str, ...]:
+    """What to say about the views and what was chosen for them."""
     notes = list[str]()
-    for name, mine in zip(views.names, own, strict=True):
+    for index, (name, mine, bandwidth) in enumerate(zip(views.names, own, bandwidths, strict=True)):
+        there = 1.0 if views.present is None else float(np.mean(views.present[:, index]))
+        about = f"view {name!r}: {views.arrays[index].shape[1]} columns"
+        about += "" if there == 1 else f", in {there:.1%} of the samples"
+        about += ", no kernel" if bandwidth is None else f", bandwidth {bandwidth:.4g}"
+        notes.append(about)
         if mine.feature_map == "identity" or not isinstance(mine.n_components, str):
             continue
         size = _n_components(mine, n_clusters)
@@ -299,7 +309,8 @@ def _notes(views: Views, own: tuple[ViewSettings, ...], n_clusters: int) -> tupl
             text = f"{rule}; the theorem does not cover kernel={mine.kernel!r}"
         else:
             text = rule
-        notes.append(f"n_components='auto'{f' in view {name!r}' if len(own) > 1 else ''}: {text}")
+        if f"n_components='auto': {text}" not in notes:
+            notes.append(f"n_components='auto': {text}")
     return tuple(notes)
 
 
