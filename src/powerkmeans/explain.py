@@ -77,6 +77,7 @@ def explain_views(model: PowerKMeansBase, X: Any, *, sample_weight: Any = None, 
     found = model._fit.model
     sums = precise_evidence(found, views, model.engine)
     within = np.where(sums.total > 0, sums.within / np.where(sums.total > 0, sums.total, 1), 1.0)
+    within = np.where(sums.count > 0, within, np.nan)
     count = np.where(sums.count > 0, sums.count, np.nan)
     columns = {
         "coverage": (sums.count / float(np.sum(views.weight, dtype=np.float64)), np.nan),

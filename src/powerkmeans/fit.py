@@ -245,7 +245,7 @@ def _reference_distance(fuzzy: Task) -> Float64Array:
 def _median_scatter(prepared: Prepared) -> Float64Array:
     """Median squared distance to the median, a view: no outlier moves either."""
     medians = []
-    for feature_map, sample in zip(prepared.maps, prepared.view_samples, strict=True):
+    for feature_map, sample in zip(prepared.maps, prepared.samples, strict=True):
         features = feature_map(sample.views[0], np).astype(np.float64)
         offset = features - np.median(features, axis=0)
         medians.append(weighted_median(np.vecdot(offset, offset), sample.weight))

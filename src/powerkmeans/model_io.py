@@ -8,7 +8,7 @@ import os
 import threading
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -85,13 +85,13 @@ def save_estimator(estimator: Any, path: str | os.PathLike[str]) -> None:
     names = getattr(estimator, "feature_names_in_", None)
     header |= {
         "estimator": type(estimator).__name__,
-        "parameters": {name: _packed(value, arrays, f"parameter.{name}") for name, value in parameters.items()},
+        "parameters": {name: _packed(value, arrays) for name, value in parameters.items()},
         "n_features_in": estimator.n_features_in_,
         "feature_names_in": None if names is None else list(names),
     }
-    if hasattr(estimator, "_layout"):
+    if estimator._layout is not None:
         layout = estimator._layout._asdict()
-        header["layout"] = {name: _packed(value, arrays, f"layout.{name}") for name, value in layout.items()}
+        header["layout"] = {name: _packed(value, arrays) for name, value in layout.items()}
     write(path, header, arrays)
 
 
@@ -113,6 +113,7 @@ def _restore(header: dict[str, Any], arrays: dict[str, Any], cls: Any) -> Any:
     estimator = cls(**parameters)
     estimator._keep(_unpack_result(header, arrays))
     estimator.n_features_in_ = header["n_features_in"]
+    estimator._layout = None
     if "layout" in header:
         layout = {name: _unpacked(value, arrays) for name, value in header["layout"].items()}
         estimator._layout = Layout(**layout)
@@ -219,21 +220,22 @@ def _unpack_map(entry: dict[str, Any], arrays: dict[str, Any], prefix: str) -> C
     return CentredMap(_BASES[entry["kind"]](**own, **entry["plain"]), mean, entry["dtype"], entry["scale"])
 
 
-def _packed(value: Any, arrays: dict[str, Any], name: str) -> Any:
-    """A parameter as JSON has it; numeric arrays inside go to ``arrays`` under a name."""
+def _packed(value: Any, arrays: dict[str, Any]) -> Any:
+    """A parameter as JSON has it; numeric arrays inside go to ``arrays``, under a number."""
     if isinstance(value, Mapping):
-        return {"dict": {key: _packed(item, arrays, f"{name}.{key}") for key, item in value.items()}}
+        return {"dict": {key: _packed(item, arrays) for key, item in value.items()}}
     if isinstance(value, slice):
         return {"slice": [_plain(bound) for bound in (value.start, value.stop, value.step)]}
-    if isinstance(value, (list, tuple, range)):
-        kind = "tuple" if isinstance(value, tuple) else "list"
-        return {kind: [_packed(item, arrays, f"{name}.{i}") for i, item in enumerate(value)]}
     if hasattr(value, "__array__") and not isinstance(value, np.generic):
         array = np.asarray(value)
         if array.dtype.kind not in "biuf":
-            return _packed(array.tolist(), arrays, name)
+            return _packed(array.tolist(), arrays)
+        name = f"parameter{len(arrays)}"
         arrays[name] = array
         return {"array": name}
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        kind = "tuple" if isinstance(value, tuple) else "list"
+        return {kind: [_packed(item, arrays) for item in value]}
     plain = _plain(value)
     return {"float": plain} if isinstance(value, (float, np.floating)) and isinstance(plain, str) else plain
 

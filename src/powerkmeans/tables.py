@@ -10,7 +10,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
+from scipy.sparse import csr_array, issparse
 from sklearn.utils import _safe_indexing
 
 SEPARATOR = ":"
@@ -26,7 +26,9 @@ def is_several(X: Any) -> bool:
     """
     if isinstance(X, Mapping) and not issparse(X):  # a dictionary-of-keys matrix is a dict too
         return True
-    return isinstance(X, (list, tuple)) and (len(X) == 0 or any(is_table(item) for item in X))
+    if not isinstance(X, (list, tuple)):
+        return False
+    return all(item is None for item in X) or any(is_table(item) for item in X)
 
 
 def is_table(item: Any) -> bool:
@@ -85,9 +87,11 @@ def _is_lazy(X: Any) -> bool:
 
 
 def as_table(X: Any) -> Any:
-    """One table with columns to choose from: lists of rows as arrays, everything else as it is."""
+    """One table with columns to choose from: lists of rows as arrays, sparse matrices by rows."""
     if _is_lazy(X):
         raise TypeError("X is a lazy frame; call .collect() on it first.")
+    if issparse(X):
+        return csr_array(X)  # type: ignore[call-overload]
     return np.asarray(filled_rows(X)) if isinstance(X, (list, tuple)) else X
 
 
@@ -247,17 +251,29 @@ def common_length(tables: dict[str, Any]) -> int:
                 f"view {name!r} has {length} samples, expected {expected} (from view {first!r})."
                 + _advice(tables[first], tables[name])
             )
+    check_same_rows(tables)
+    return int(expected)
+
+
+def check_same_rows(tables: dict[str, Any]) -> None:
+    """Reject data frames that name their rows and do not have the same ones in the same order."""
     indexed = _row_labels(tables)
     for name, index in indexed.items():
         other = next(iter(indexed))
-        if not index.equals(indexed[other]):
-            row = next((i for i in range(expected) if index[i] != indexed[other][i]), 0)
-            mine, its = (_unpacked(labels[row]) for labels in (index, indexed[other]))
-            raise ValueError(
-                f"Row {row} is {mine!r} in view {name!r} but {its!r} in view {other!r}: the views must have the "
-                "same samples in the same order. Reindex them to a common index."
-            )
-    return int(expected)
+        pairs = [] if index.equals(indexed[other]) else zip(index, indexed[other], strict=True)
+        for row, (mine, its) in enumerate(pairs):
+            if not _same_label(mine, its):
+                raise ValueError(
+                    f"Row {row} is {_unpacked(mine)!r} in view {name!r} but {_unpacked(its)!r} in view {other!r}: "
+                    "the views must have the same samples in the same order. Reindex them to a common index."
+                )
+
+
+def _same_label(a: Any, b: Any) -> bool:
+    try:
+        return a is b or bool(a == b) or (a != a and b != b)  # noqa: PLR0124 (NaN is not itself)
+    except TypeError:  # a label that says neither yes nor no, such as pandas' NA
+        return type(a) is type(b)
 
 
 def _unpacked(label: Any) -> Any:
@@ -271,7 +287,7 @@ def _row_labels(tables: dict[str, Any]) -> dict[str, Any]:
     """
     indexed: dict[str, Any] = {name: t.index for name, t in tables.items() if hasattr(t, "iloc")}
     counted = {n for n, i in indexed.items() if hasattr(i, "start") and (i.start, i.step) == (0, 1)}
-    numbered = {n for n, i in indexed.items() if n not in counted and i.dtype.kind in "iu"}
+    numbered = [n for n, i in indexed.items() if n not in counted and i.inferred_type in ("integer", "floating")]
     return {name: index for name, index in indexed.items() if name not in counted or numbered}
 
 

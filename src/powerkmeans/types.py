@@ -46,8 +46,10 @@ class Views(NamedTuple):
 
     def alone(self, index: int) -> Views:
         """One view by itself, rows that it lacks at weight zero."""
-        weight = self.weight if self.present is None else self.weight * self.present[:, index]
-        return Views((self.names[index],), (self.arrays[index],), weight)
+        one = (self.names[index],), (self.arrays[index],)
+        if self.present is None:
+            return Views(*one, self.weight)
+        return Views(*one, self.weight * self.present[:, index], self.present[:, [index]])
 
     def select(self, indices: list[int]) -> Views:
         """The views at ``indices``."""

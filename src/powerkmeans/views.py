@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from powerkmeans.tables import (
     as_table,
+    check_same_rows,
     column_groups,
     column_names,
     common_length,
@@ -67,14 +68,16 @@ def check_several_views(
         columns = column_groups(X, estimator.views)
         tables = _tables_of_one(estimator, X, columns, FLOATS, "X", fitting=True)
     names, n_samples = tuple(tables), common_length(tables)
-    arrays, mask = _check_tables(estimator, tables, _check_present(present, names, n_samples), FLOATS)
+    mask = _check_present(present, tables, n_samples)
+    arrays, mask = _check_tables(estimator, tables, mask, FLOATS)
     check_enough_rows(n_samples, estimator.n_clusters)
     weight = check_weight(sample_weight, n_samples, np.result_type(*(array.dtype for array in arrays)))
     _check_coverage(names, mask, weight)
     if is_several(X):
         estimator.n_features_in_ = sum(array.shape[1] for array in arrays)
         vars(estimator).pop("feature_names_in_", None)
-    layout = Layout(tuple(_labels(table) for table in tables.values()), columns)
+    single = not is_several(X) and columns is None
+    layout = Layout(tuple(_labels(n, X if single else table) for n, table in tables.items()), columns)
     return Views(names, tuple(arrays), weight, None if np.all(mask) else mask), layout
 
 
@@ -89,15 +92,11 @@ def check_new_views(estimator: Any, X: Any, sample_weight: Any = None, present: 
     else:
         tables = _new_tables_of_one(estimator, as_table(X), layout, dtype)
     n_samples = common_length(tables)
-    mask = _check_present(present, names, n_samples)
-    for index, (name, labels) in enumerate(zip(names, layout.labels, strict=True)):
-        if tables[name] is None:  # no memory for a view that no sample has
-            tables[name], mask[:, index] = (
-                np.broadcast_to(np.zeros((), dtype[0]), (n_samples, widths[name])),
-                False,
-            )
-        _check_labels(name, _labels(tables[name]), labels)
-    arrays, mask = _check_tables(estimator, tables, mask, dtype)
+    mask = _check_present(present, tables, n_samples)
+    single = not is_several(X) and layout.columns is None and len(names) == 1
+    for name, labels in zip(names, layout.labels, strict=True):
+        _check_labels(name, _labels(name, X if single else tables[name]), labels)
+    arrays, mask = _check_tables(estimator, tables, mask, dtype, widths)
     for name, array in zip(names, arrays, strict=True):
         if array.shape[1] != widths[name]:
             raise ValueError(
@@ -156,7 +155,8 @@ def _tables_of_one(
     if columns is None:
         table = filled_rows(X)
         return {name: validate_data(estimator, table, reset=fitting, accept_sparse="csr", dtype=dtype, order="C")}
-    validate_data(estimator, X, reset=fitting, skip_check_array=True)
+    if fitting or estimator._layout.columns is not None:
+        validate_data(estimator, X, reset=fitting, skip_check_array=True)
     return {view: take_columns(X, positions) for view, positions in columns.items()}
 
 
@@ -199,17 +199,34 @@ def _few(labels: Sequence[Any]) -> str:
     return _listed(labels) if len(labels) <= 6 else f"{_listed(labels[:5])}, ..."
 
 
-def _labels(table: Any) -> tuple[Any, ...] | None:
+def _labels(view: str, table: Any) -> tuple[Any, ...] | None:
+    """Names of a view's columns without the view's own, as numbers and strings."""
     names = column_names(table)
-    return None if names is None else tuple(names)
+    return None if names is None else tuple(_plain_label(view, name) for name in names)
+
+
+def _plain_label(view: str, label: Any) -> Any:
+    if isinstance(label, str):
+        return label.removeprefix(f"{view}:")
+    if isinstance(label, tuple) and len(label) > 1 and label[0] == view:
+        return _plain_label(view, label[1:] if len(label) > 2 else label[1])
+    return label if isinstance(label, int) else str(label)
 
 
 def _check_tables(
-    estimator: Any, tables: dict[str, Any], mask: NDArray[np.bool_], dtype: Any
+    estimator: Any,
+    tables: dict[str, Any],
+    mask: NDArray[np.bool_],
+    dtype: Any,
+    widths: dict[str, int] | None = None,
 ) -> tuple[list[Array], NDArray[np.bool_]]:
     """Every view as a float array, and which samples have it; rows that a view lacks may hold anything."""
     arrays = []
     for index, (name, table) in enumerate(tables.items()):
+        if table is None and widths is not None:  # no memory for a view that no sample has
+            arrays.append(np.broadcast_to(np.zeros((), dtype[0]), (len(mask), widths[name])))
+            mask[:, index] = False
+            continue
         array = _check_table(estimator, name, table, dtype)
         mask[:, index] &= ~_absent_rows(name, array, mask[:, index])
         arrays.append(array)
@@ -218,8 +235,6 @@ def _check_tables(
 
 def _check_table(estimator: Any, name: str, table: Any, dtype: Any) -> Array:
     """One view as a float array or CSR matrix; NaN and infinities are left for the caller to judge."""
-    if getattr(table, "strides", ())[:1] == (0,) and table.shape[1]:
-        return table  # a view that no sample has
     try:
         array = check_array(
             filled_rows(table),
@@ -281,12 +296,15 @@ def count_odd(rows: Array) -> tuple[Array, Array, Array]:
     return counts[0], counts[1], first
 
 
-def _check_present(present: Any, names: tuple[str, ...], n_samples: int) -> NDArray[np.bool_]:
+def _check_present(present: Any, tables: dict[str, Any], n_samples: int) -> NDArray[np.bool_]:
     """Which samples have which views, (n, L); all, unless told otherwise."""
+    names = tuple(tables)
     if present is None:
         return np.ones((n_samples, len(names)), dtype=bool)
     labels = column_names(present)
-    if isinstance(present, Mapping) or (labels is not None and set(labels) & set(names)):
+    if hasattr(present, "iloc") and len(present) == n_samples:
+        check_same_rows({**tables, "present": present})
+    if isinstance(present, Mapping) or (labels is not None and any(isinstance(label, str) for label in labels)):
         given = list(present) if labels is None else labels
         unknown = [name for name in given if name not in names]
         if unknown:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tracemalloc
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -691,3 +692,114 @@ def test_centroids_are_points_of_each_view_whatever_its_scale():
         for v, c in zip(X.values(), found.cluster_centers_, strict=True)
     )
     assert again.history_["inertia"][0] == pytest.approx(inertia, rel=1e-3)
+
+
+def test_a_warning_made_an_error_leaves_a_whole_model():
+    estimator = model(views={"a": [0, 1], "b": [2, 3]}).fit(BOTH)
+    estimator.set_params(views={"a": [2, 3], "b": [0, 1]}, max_iter=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ConvergenceWarning):
+            estimator.fit(BOTH)
+    assert np.array_equal(estimator.predict(BOTH), estimator.labels_)
+
+
+def test_indexes_are_compared_by_what_they_say():
+    index = pd.Index(np.roll(np.arange(90), 5))
+    rna = pd.DataFrame(RNA, index=index)
+    same(model().fit({"rna": rna, "atac": pd.DataFrame(ATAC, index=index.astype("Int64"))}))
+    with_na = pd.Index([pd.NA, *range(89)], dtype="Int64")
+    same(model().fit({"rna": pd.DataFrame(RNA, index=with_na), "atac": pd.DataFrame(ATAC, index=with_na)}))
+    for dtype in (object, float):
+        reversed_rows = pd.DataFrame(ATAC[::-1], index=pd.Index(range(89, -1, -1), dtype=dtype))
+        with pytest.raises(ValueError, match="the views must have the same samples in the same order"):
+            model().fit({"rna": pd.DataFrame(RNA), "atac": reversed_rows})
+
+
+def test_masks_in_frames_must_match_rows_and_views():
+    ids = [f"s{i}" for i in range(90)]
+    X = {"rna": pd.DataFrame(RNA, index=ids), "atac": pd.DataFrame(ATAC, index=ids)}
+    mask = pd.DataFrame({"rna": np.arange(90) > 9, "atac": True}, index=ids)
+    model().fit(X, present=mask)
+    with pytest.raises(ValueError, match="in view 'present'"):
+        model().fit(X, present=mask[::-1])
+    with pytest.raises(ValueError, match="present names the view 'RNA'; the views are 'rna', 'atac'"):
+        model().fit(X, present=mask.rename(columns=str.upper))
+
+
+def test_any_column_labels_can_be_saved(tmp_path):
+    rna = pd.DataFrame(RNA, columns=pd.date_range("2020", periods=4))
+    atac = pd.DataFrame(ATAC, columns=[np.nan, b"b", 2, 3.5, "x", ("y", 1)])
+    found = model().fit({"rna": rna, "atac": atac})
+    found.save(tmp_path / "model.npz")
+    assert np.array_equal(
+        powerkmeans.load(tmp_path / "model.npz").predict({"rna": rna, "atac": atac}), found.labels_
+    )
+    chosen = model(views={"rna": {0, 1, 2, 3}, "atac": {4: 0, 5: 0}.keys()}).fit(BOTH)
+    chosen.save(tmp_path / "model.npz")
+    assert np.array_equal(powerkmeans.load(tmp_path / "model.npz").predict(BOTH), chosen.labels_)
+
+
+def test_files_keep_arrays_apart(tmp_path):
+    init = {"a": [row.tolist() for row in RNA[:3]], "a.0": ATAC[:3]}
+    found = model(init=init).fit({"a": RNA, "a.0": ATAC})
+    found.save(tmp_path / "model.npz")
+    loaded = powerkmeans.load(tmp_path / "model.npz")
+    assert np.array_equal(loaded.init["a"], init["a"])
+    assert np.array_equal(loaded.init["a.0"], init["a.0"])
+
+
+def test_one_sample_as_a_broadcast_row():
+    assert EXPECTED.predict({"rna": RNA[0][None], "atac": ATAC[0][None]}) == EXPECTED.labels_[0]
+    with pytest.raises(ValueError, match="view 'rna' contains NaN: sample 0 is partly NaN"):
+        EXPECTED.predict({"rna": np.ma.array(RNA[0], mask=[0, 1, 0, 0])[None], "atac": ATAC[:1]})
+    with pytest.raises(ValueError, match="Complex data not supported"):
+        EXPECTED.predict({"rna": (RNA[0] + 1j)[None], "atac": ATAC[:1]})
+
+
+def test_fit_in_one_form_and_predict_in_another():
+    prefixed = pd.DataFrame(BOTH, columns=[f"rna:{c}" for c in "abcd"] + [f"atac:{i}" for i in range(6)])
+    levels = prefixed.set_axis(pd.MultiIndex.from_tuples([tuple(c.split(":")) for c in prefixed.columns]), axis=1)
+    apart = {"rna": levels["rna"], "atac": levels["atac"]}
+    for first in (prefixed, levels, apart):
+        found = model().fit(first)
+        for second in (prefixed, levels, apart):
+            if first is not second and isinstance(first, pd.DataFrame) and isinstance(second, pd.DataFrame):
+                continue  # one table must have the columns of the other
+            assert np.array_equal(found.predict(second), found.labels_)
+    single = pd.DataFrame(RNA, columns=list("abcd"))
+    with pytest.raises(ValueError, match="view 'X' has the columns of the fit in another order"):
+        model().fit(single).predict({"X": single[list("dcba")]})
+    with pytest.raises(ValueError, match="view 'view_0' has the columns of the fit in another order"):
+        model().fit([single]).predict([single[list("dcba")]])
+
+
+@pytest.mark.parametrize("form", [sparse.coo_matrix, sparse.bsr_array, sparse.dok_array])
+def test_columns_of_sparse_tables(form):
+    found = model(views=SPECS["slices"]).fit(form(np.where(np.abs(BOTH) > 1, BOTH, 0)))
+    assert found.view_names_in_.tolist() == ["rna", "atac"]
+
+
+def test_nothing_but_nothing():
+    with pytest.raises(ValueError, match="X has no views: all of them are None"):
+        EXPECTED.predict([None, None])
+    with pytest.raises(ValueError, match="view 'view_0' is None"):
+        model().fit([None, None])
+
+
+def test_explaining_a_view_that_no_sample_has():
+    table = explain_views(EXPECTED, {"rna": RNA, "atac": None})
+    assert table["coverage"].tolist() == [1.0, 0.0]
+    assert np.isnan(table["explained"][1])
+    assert np.isnan(table["agreement"][1])
+
+
+def test_bandwidth_by_scale_concerns_its_own_view():
+    X = {"rna": (1e30 * RNA).astype(np.float32), "atac": ATAC.astype(np.float32)}
+    found = model(bandwidth={"atac": "scale"}).fit(X)
+    assert found.bandwidth_[1] == pytest.approx(np.sqrt(2 * np.sum(np.var(ATAC, axis=0))), rel=1e-5)
+
+
+def test_extreme_exponents_in_single_precision():
+    found = model(s_init=-1e39).fit([RNA.astype(np.float32), ATAC.astype(np.float32)])
+    assert np.all(np.isfinite(found.predict_proba([RNA, ATAC])))

@@ -328,15 +328,24 @@ def test_views_that_never_meet(seed, init):
         assert clustering_accuracy(y[mine], model.labels_[mine]) > 0.95, view
 
 
-def test_a_view_that_varies_seldom_is_not_constant(monkeypatch):
+@pytest.mark.parametrize("how", ["seldom", "few have it"])
+@pytest.mark.parametrize("settings", [{}, {"view_baseline": None}, {"reference_distance": "median"}])
+@pytest.mark.parametrize("feature_map", ["rff", "nystroem", "identity"])
+def test_a_view_that_the_sample_misses(how, settings, feature_map, monkeypatch):
     monkeypatch.setattr(preparation, "START_ROWS", 1000)
     rng = np.random.default_rng(0)
-    often, seldom = rng.normal(size=(4000, 2)), np.zeros((4000, 1))
+    often, rare = rng.normal(size=(4000, 2)), np.zeros((4000, 1))
     often[:2000] += 6
-    seldom[:2] = [[1.0], [2.0]]
-    for seed in range(3):
-        model = fitted({"often": often, "seldom": seldom}, n_clusters=2, random_state=seed, max_iter=300)
-        assert 0 < model.view_weights_[1] < 1
+    rare[:3, 0] = [1.0, 2.0, 3.0]
+    if how == "few have it":
+        rare[3:] = np.nan
+    for seed in range(2):
+        model = fitted(
+            {"often": often, "rare": rare}, n_clusters=2, random_state=seed, feature_map=feature_map, **settings
+        )
+        assert np.all(np.isfinite(model.view_weights_))
+        assert model.view_weights_[1] > 0
+        assert np.all(np.isfinite(model.transform({"often": often, "rare": rare})))
 
 
 @pytest.mark.parametrize("n_values", [2, 3])

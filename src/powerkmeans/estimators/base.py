@@ -19,6 +19,7 @@ from powerkmeans.progress import make_listener
 from powerkmeans.settings import Settings
 from powerkmeans.streams import draw_seed
 from powerkmeans.types import Array, Views
+from powerkmeans.views import Layout
 
 
 class PowerKMeansBase(
@@ -27,6 +28,7 @@ class PowerKMeansBase(
     """Answers of a fitted model on checked views; subclasses check what users pass."""
 
     _fit: FitResult
+    _layout: Layout | None
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one .npz file that contains no pickle; see :func:`powerkmeans.load`."""
@@ -51,11 +53,12 @@ class PowerKMeansBase(
         """Check samples for a fitted model."""
         raise NotImplementedError
 
-    def _fit_views(self, views: Views, settings: Settings, X: Any) -> None:
+    def _fit_views(self, views: Views, settings: Settings, X: Any, layout: Layout | None = None) -> None:
         seed = draw_seed(self.random_state)
         listener = make_listener(self, X, settings.verbose)
         result = fit_views(views, settings, seed, listener)
         self._keep(result)
+        self._layout = layout
         warn_if_unwell(result, settings)
 
     def _apply(self, views: Views, function: Any) -> Array:

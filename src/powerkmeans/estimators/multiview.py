@@ -14,7 +14,7 @@ from powerkmeans.model import FitResult
 from powerkmeans.objective.block import block_probabilities, block_typicality
 from powerkmeans.settings import check_settings
 from powerkmeans.types import Array, Views
-from powerkmeans.views import Layout, check_new_views, check_several_views, split_init
+from powerkmeans.views import check_new_views, check_several_views, split_init
 
 
 class MultiViewPowerKMeans(PowerKMeansBase):
@@ -111,8 +111,8 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         Where the work is done.
 
     random_state : int, RandomState instance or None, default=None
-        Seeds the features and the starts. Each view draws by its name, so the order of the views and the
-        presence of others do not change its features.
+        Seeds the features and the starts. Several views draw by their names, so neither their order nor another
+        view changes a view's features.
 
     verbose : int, default=0
         1 prints a few lines a run on stderr, 2 a line an iteration.
@@ -179,8 +179,6 @@ class MultiViewPowerKMeans(PowerKMeansBase):
     >>> labels = model.predict({"shape": shape, "noise": noise})
 
     """
-
-    _layout: Layout
 
     def __init__(
         self,
@@ -259,8 +257,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         views, layout = check_several_views(self, X, sample_weight, present)
         if not isinstance(self.init, str):
             settings = replace(settings, init=split_init(self, views, layout))
-        self._fit_views(views, settings, X)
-        self._layout = layout
+        self._fit_views(views, settings, X, layout)
         return self
 
     def fit_predict(self, X: Any, y: None = None, sample_weight: Any = None, present: Any = None) -> Array:

@@ -43,7 +43,9 @@ def _chance_share(task: Task, index: int) -> float:
     if width > _WIDEST:
         return 1.0
     rows = _present_rows(prepared.sample, index)
-    values = prepared.view_samples[index]
+    values = prepared.samples[index]
+    if len(rows.weight) < 2:  # so few samples have it, or differ in it, that none was drawn
+        rows = values
     if len(values.weight) <= 2 * task.settings.n_clusters:  # a centroid for every value explains such a view
         features = prepared.maps[index](values.views[0], np).astype(np.float64)
         return _share_left(features, values.weight, _alone(problem, index), task)
@@ -119,6 +121,8 @@ def _share_left(features: Float64Array, weight: Float64Array, problem: Problem, 
     engine = rows.with_features((IdentityMap(width),), keep=True)
     mean = weight @ features / np.sum(weight)
     single = _pass(engine, problem, Parameters(mean[None, :], np.ones(1)))
+    if float(single.loss) == 0:
+        return 1.0
     losses = []
     for start in range(_STARTS):
         rng = stream(0, "chance", "start", str(start))

@@ -37,7 +37,8 @@ FLAT = 1e-12
 class Prepared(NamedTuple):
     """Rows seen through centred feature maps, with what was measured on the way.
 
-    ``views`` are those that say anything; ``scatter`` is that of the scaled features.
+    ``views`` are those that say anything; ``scatter`` is that of the scaled features. ``sample`` has rows of all
+    views together, ``samples`` distinct ones of each view by itself.
     """
 
     engine: Engine
@@ -45,6 +46,7 @@ class Prepared(NamedTuple):
     maps: tuple[CentredMap, ...]
     scatter: Float64Array
     sample: RowSample
+    samples: tuple[RowSample, ...]
     bandwidths: tuple[float | None, ...]
     notes: tuple[str, ...]
 
@@ -55,11 +57,6 @@ class Prepared(NamedTuple):
     @property
     def total_weight(self) -> float:
         return float(np.sum(self.views.weight, dtype=np.float64))
-
-    @property
-    def view_samples(self) -> list[RowSample]:
-        """The sampled rows of each view by itself."""
-        return split_sample(self.sample, self.views.keys)
 
 
 def prepare_features(views: Views, settings: Settings, seed: int) -> Prepared:
@@ -86,7 +83,7 @@ def _prepare(views: Views, own: tuple[ViewSettings, ...], settings: Settings, se
     varied = [len(part.weight) > 1 for part in samples]
     if not all(varied):
         return _prepare_varied(views, varied, own, settings, seed)
-    bandwidths = _bandwidths(rows, views, samples, own, seed)
+    bandwidths = _bandwidths(views, samples, own, settings.engine, seed)
     maps = _maps(views, samples, bandwidths, own, settings.n_clusters, seed)
     means = _means(rows.with_features(maps, keep=False), [m.n_outputs for m in maps])
     centred = tuple(make_centred(m, mean, rows.dtype) for m, mean in zip(maps, means, strict=True))
@@ -103,7 +100,8 @@ def _prepare(views: Views, own: tuple[ViewSettings, ...], settings: Settings, se
         centred = tuple(m.scaled(float(scale)) for m, scale in zip(centred, scales, strict=True))
         features = _seen_through(rows, centred, settings)
     notes = _notes(views, own, bandwidths, settings.n_clusters)
-    return Prepared(features, views, centred, scatter * scales**2, sample, bandwidths, notes)
+    scatter = scatter * scales**2
+    return Prepared(features, views, centred, scatter, sample, tuple(samples), bandwidths, notes)
 
 
 def _prepare_varied(
@@ -197,10 +195,9 @@ def _origin(sample: RowSample, seed: int) -> Float64Array:
 
 
 def _bandwidths(
-    rows: Engine, views: Views, samples: list[RowSample], own: tuple[ViewSettings, ...], seed: int
+    views: Views, samples: list[RowSample], own: tuple[ViewSettings, ...], engine: object, seed: int
 ) -> tuple[float | None, ...]:
     """One bandwidth a view; None where the map has no kernel."""
-    by_scale = _scale_bandwidths(rows, views, own) if any(o.bandwidth == "scale" for o in own) else []
     bandwidths: list[float | None] = []
     for index, (sample, mine) in enumerate(zip(samples, own, strict=True)):
         kernel = KERNELS[mine.kernel]
@@ -211,7 +208,11 @@ def _bandwidths(
             drawn = subsample(sample, n_rows, stream(seed, "bandwidth"))
             bandwidths.append(_median(views.names[index], drawn, mine.kernel))
         else:
-            bandwidths.append(by_scale[index] if mine.bandwidth == "scale" else float(mine.bandwidth))
+            by_scale = mine.bandwidth == "scale"
+            value = (
+                _scale_bandwidth(views.alone(index), mine.kernel, engine) if by_scale else float(mine.bandwidth)
+            )
+            bandwidths.append(value)
     return tuple(bandwidths)
 
 
@@ -222,24 +223,22 @@ def _median(name: str, drawn: RowSample, kernel: str) -> float:
         raise ValueError(f"view {name!r}: {error}") from None
 
 
-def _scale_bandwidths(rows: Engine, views: Views, own: tuple[ViewSettings, ...]) -> list[float]:
-    """``sqrt(2 * total variance)`` of each view."""
-    for name, mine in zip(views.names, own, strict=True):
-        euclidean = mine.feature_map == "identity" or KERNELS[mine.kernel].metric == "euclidean"
-        if mine.bandwidth == "scale" and not euclidean:
-            raise ValueError(
-                f"view {name!r}: bandwidth='scale' is a Euclidean length, but kernel='laplacian' uses the L1 "
-                "distance; use bandwidth='median' or a number."
-            )
-    widths = [array.shape[1] for array in views.arrays]
-    means = zip(widths, _means(rows, widths), strict=True)
-    identity = tuple(make_centred(IdentityMap(width), mean, rows.dtype) for width, mean in means)
-    sums = rows.with_features(identity, keep=False).fold(scatter_sums, None)
-    values = np.sqrt(2 * sums.scatter / sums.weight)
-    for name, mine, value in zip(views.names, own, values, strict=True):
-        if mine.bandwidth == "scale" and value**2 < _smallest_scatter(np.finfo(rows.dtype)):
-            raise ValueError(f"Squared distances in view {name!r} underflow {rows.dtype}; rescale the data.")
-    return [float(value) for value in values]
+def _scale_bandwidth(view: Views, kernel: str, engine: object) -> float:
+    """``sqrt(2 * total variance)`` of one view."""
+    (name,), (array,) = view.names, view.arrays
+    if KERNELS[kernel].metric != "euclidean":
+        raise ValueError(
+            f"view {name!r}: bandwidth='scale' is a Euclidean length, but kernel='laplacian' uses the L1 "
+            "distance; use bandwidth='median' or a number."
+        )
+    rows = open_engine(engine, view)
+    (mean,) = _means(rows, [array.shape[1]])
+    identity = make_centred(IdentityMap(array.shape[1]), mean, rows.dtype)
+    sums = rows.with_features((identity,), keep=False).fold(scatter_sums, None)
+    scatter = float(sums.scatter[0] / sums.weight[0])
+    if scatter < _smallest_scatter(np.finfo(rows.dtype)):
+        raise ValueError(f"Squared distances in view {name!r} underflow {rows.dtype}; rescale the data.")
+    return float(np.sqrt(2 * scatter))
 
 
 def _maps(

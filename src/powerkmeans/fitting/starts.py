@@ -114,10 +114,11 @@ def _fill_absent(
     assert sample.present is not None
     for view, part in enumerate(task.problem.view_slices):
         lacking = np.flatnonzero(~sample.present[chosen, view])
-        having = np.flatnonzero(sample.present[:, view])
-        kept, _ = thin(rng.standard_exponential(len(having)), sample.weight[having], len(lacking))
-        for place, center in enumerate(lacking):
-            centers[center, part] = sample.views[view][having[kept[place % len(kept)]]]
+        others = task.prepared.samples[view]
+        kept, _ = thin(rng.standard_exponential(len(others.weight)), others.weight, len(lacking))
+        if len(lacking):
+            features = task.prepared.maps[view](others.views[0][kept], np)
+            centers[lacking, part] = features[np.arange(len(lacking)) % len(kept)]
 
 
 def _place_cloud(task: Task, collapse: Collapse, rng: np.random.Generator) -> Parameters:

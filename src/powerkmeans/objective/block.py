@@ -13,6 +13,8 @@ from powerkmeans.types import Array, Block, Membership, Parameters, PassStatisti
 
 # squared distances below this share of the squared norms are taken from differences where digits matter
 SMALL = 1e-6
+# exponents are held to this in logarithms: zero times infinity has no value
+_STEEPEST = -1e30
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,8 @@ def view_cover(block: Block, xp: Any) -> Array | None:
     if block.present is None:
         return None
     present = xp.astype(block.present, block.squared_norms[0].dtype)
-    return present * (len(present) / xp.sum(present, axis=0))
+    n_views = xp.sum(present, axis=0)
+    return present * (len(present) / xp.maximum(n_views, xp.ones_like(n_views)))
 
 
 def covered(by_view: list[Array], cover: Array | None) -> list[Array]:
@@ -172,7 +175,9 @@ def _log_memberships(distance: Array, reference: Array, inputs: PassInput, xp: A
     smallest = xp.asarray(xp.finfo(distance.dtype).smallest_normal, dtype=distance.dtype)
     divergence = xp.maximum(divergence, smallest)
     relative = xp.log(divergence / xp.min(divergence, axis=0))
-    return (inputs.s - 1) * relative + membership.fuzziness * membership.log_degrees(distance, reference, xp)
+    return max(inputs.s - 1, _STEEPEST) * relative + membership.fuzziness * membership.log_degrees(
+        distance, reference, xp
+    )
 
 
 def block_labels(block: Block, inputs: PassInput) -> Array:
