@@ -6,13 +6,14 @@ from typing import Any
 
 from sklearn.utils.validation import check_array
 
+from powerkmeans.checks import check_weight
 from powerkmeans.engines.blas import single_threaded_blas
 from powerkmeans.estimators import KernelPowerKMeans
 from powerkmeans.fit import make_task
 from powerkmeans.fitting.collapse import find_collapse
 from powerkmeans.settings import check_settings
 from powerkmeans.types import Views
-from powerkmeans.views import FLOATS, check_weight
+from powerkmeans.views import FLOATS
 
 
 def critical_exponent(

@@ -17,7 +17,7 @@ SOURCE = Path(powerkmeans.__file__).parent
 # a module may import from its own layer and from those to the left
 LAYERS = [
     ["types"],
-    ["streams", "features", "objective", "metrics", "callbacks", "warn", "tables"],
+    ["streams", "features", "objective", "metrics", "callbacks", "warn", "tables", "checks"],
     ["views", "settings", "engines", "solver", "model"],
     ["fitting"],
     ["fit", "model_io"],

@@ -803,3 +803,17 @@ def test_bandwidth_by_scale_concerns_its_own_view():
 def test_extreme_exponents_in_single_precision():
     found = model(s_init=-1e39).fit([RNA.astype(np.float32), ATAC.astype(np.float32)])
     assert np.all(np.isfinite(found.predict_proba([RNA, ATAC])))
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_a_table_with_some_of_the_views(frame):
+    names = [f"rna:{c}" for c in "abcd"] + [f"atac:{i}" for i in range(6)]
+    X = frame(dict(zip(names, BOTH.T, strict=True)))
+    found = model().fit(X)
+    expected = found.predict({"rna": RNA, "atac": None})
+    assert np.array_equal(found.predict(X[names[:4]]), expected)
+    assert np.array_equal(found.predict(X[names[3::-1]]), expected)
+    with pytest.raises(ValueError, match="Feature names seen at fit time, yet now missing"):
+        found.predict(X[names[:3]])
+    with pytest.raises(ValueError, match="Feature names unseen at fit time"):
+        found.predict(frame(dict(zip([*names[:4], "other"], BOTH.T, strict=False))))

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from powerkmeans.checks import check_init
 from powerkmeans.fitting.collapse import Collapse
 from powerkmeans.fitting.task import Task
 from powerkmeans.settings import Settings
@@ -14,7 +15,6 @@ from powerkmeans.solver.annealing import SMALLEST_START, Geometric, Hard, Schedu
 from powerkmeans.solver.initialize import cloud, plus_plus, random_rows
 from powerkmeans.streams import thin
 from powerkmeans.types import Float64Array, Parameters, RowSample
-from powerkmeans.views import check_init
 from powerkmeans.warn import warn_caller
 
 # multiples of the critical exponent at which runs begin
