@@ -45,6 +45,6 @@ def test_background_noise(dimension, feature_map, record_property):
         moved[membership] = displacement(model.fit(X), clean)
         if membership == "possibilistic":
             auc = roc_auc_score(is_noise, model.outlier_score(X))
-    record_property("auc", auc)
+    record_property("auc", float(auc))
     assert moved["possibilistic"] < moved["fuzzy"]
     assert auc > 0.95
