@@ -84,10 +84,14 @@ def _prepare(views: Views, own: tuple[ViewSettings, ...], settings: Settings, se
     if not all(varied):
         return _prepare_varied(views, varied, own, settings, seed)
     bandwidths = _bandwidths(views, samples, own, settings.engine, seed)
-    maps = _maps(views, samples, bandwidths, own, settings.n_clusters, seed)
+    choices = enumerate(zip(samples, bandwidths, own, strict=True))
+    maps = tuple(_map(views, index, *choice, settings.n_clusters, seed) for index, choice in choices)
     means = _means(rows.with_features(maps, keep=False), [m.n_outputs for m in maps])
     centred = tuple(make_centred(m, mean, rows.dtype) for m, mean in zip(maps, means, strict=True))
-    features, sums = _measured(rows, views, centred, settings)
+    scaled = settings.view_scaling is not None or views.present is not None
+    # features that will be scaled yet are not stored
+    features = rows.with_features(centred, keep=False) if scaled else _seen_through(rows, centred, settings)
+    sums = features.fold(scatter_sums, None)
     scatter = sums.scatter / sums.weight
     parts = zip(maps, means, scatter, bandwidths, strict=True)
     varied = [not _is_flat(*part, np.finfo(rows.dtype)) for part in parts]
@@ -96,7 +100,7 @@ def _prepare(views: Views, own: tuple[ViewSettings, ...], settings: Settings, se
     for name, base, value in zip(views.names, maps, scatter, strict=True):
         _check_scatter(name, base, float(value), features)
     scales = _scales(scatter, sums, settings)
-    if not np.all(scales == 1):
+    if scaled:
         centred = tuple(m.scaled(float(scale)) for m, scale in zip(centred, scales, strict=True))
         features = _seen_through(rows, centred, settings)
     notes = _notes(views, own, bandwidths, settings.n_clusters)
@@ -132,15 +136,6 @@ def _prepare_varied(
 
 def _seen_through(rows: Engine, maps: tuple[CentredMap, ...], settings: Settings) -> Engine:
     return rows.with_features(maps, keep=True, working=WORKING_PER_CLUSTER * settings.n_clusters)
-
-
-def _measured(
-    rows: Engine, views: Views, centred: tuple[CentredMap, ...], settings: Settings
-) -> tuple[Engine, ScatterSums]:
-    """Centred features and their scatter; features that will be scaled yet are not stored."""
-    final = settings.view_scaling is None and views.present is None
-    features = _seen_through(rows, centred, settings) if final else rows.with_features(centred, keep=False)
-    return features, features.fold(scatter_sums, None)
 
 
 def _scales(scatter: Float64Array, sums: ScatterSums, settings: Settings) -> Float64Array:
@@ -241,41 +236,25 @@ def _scale_bandwidth(view: Views, kernel: str, engine: object) -> float:
     return float(np.sqrt(2 * scatter))
 
 
-def _maps(
-    views: Views,
-    samples: list[RowSample],
-    bandwidths: tuple[float | None, ...],
-    own: tuple[ViewSettings, ...],
-    n_clusters: int,
-    seed: int,
-) -> tuple[BaseMap, ...]:
-    parts = zip(views.keys, views.arrays, samples, bandwidths, own, strict=True)
-    return tuple(
-        _map(key, array.shape[1], sample, b, mine, n_clusters, seed, views.dtype)
-        for key, array, sample, b, mine in parts
-    )
-
-
 def _map(
-    key: str,
-    width: int,
+    views: Views,
+    index: int,
     sample: RowSample,
     bandwidth: float | None,
     own: ViewSettings,
     n_clusters: int,
     seed: int,
-    dtype: np.dtype[Any],
 ) -> BaseMap:
     """The feature map of one view."""
     if bandwidth is None:
-        return IdentityMap(width)
+        return IdentityMap(views.arrays[index].shape[1])
     origin, n_components = _origin(sample, seed), _n_components(own, n_clusters)
     if own.feature_map == "nystroem":
         (landmarks,) = subsample(sample, n_components, stream(seed, "landmarks")).views
         return make_nystroem(origin, landmarks, own.kernel, bandwidth)
-    orthogonal, rng = own.feature_map == "orf", stream(seed, "frequencies", key)
+    orthogonal, rng = own.feature_map == "orf", stream(seed, "frequencies", views.keys[index])
     frequencies = draw_frequencies(KERNELS[own.kernel], len(origin), n_components, orthogonal, rng)
-    return make_fourier(origin, frequencies, bandwidth, dtype)
+    return make_fourier(origin, frequencies, bandwidth, views.dtype)
 
 
 def _n_components(own: ViewSettings, n_clusters: int) -> int:
