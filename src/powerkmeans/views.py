@@ -288,7 +288,7 @@ def _absent_rows(name: str, array: Array, expected: Array) -> Array:
             return absent
     for start in range(0, array.shape[0], ROWS_AT_ONCE):
         rows = slice(start, start + ROWS_AT_ONCE)
-        n_nan, n_infinite, column = count_odd(array[rows])
+        n_nan, n_infinite, column = _count_odd(array[rows])
         absent[rows] = n_nan == array.shape[1]
         for row in np.flatnonzero((n_infinite > 0) & expected[rows]):
             raise ValueError(
@@ -303,7 +303,7 @@ def _absent_rows(name: str, array: Array, expected: Array) -> Array:
     return absent
 
 
-def count_odd(rows: Array) -> tuple[Array, Array, Array]:
+def _count_odd(rows: Array) -> tuple[Array, Array, Array]:
     """Per row the numbers of NaN and of infinities, and the column of the first NaN."""
     if not hasattr(rows, "indptr"):
         nan = np.isnan(rows)
