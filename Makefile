@@ -15,11 +15,13 @@ $(BIN)/python:
 		|| { echo "powerkmeans needs Python >= 3.11; set PYTHON=python3.11 or newer"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.run: pyproject.toml | $(BIN)/python
+NATIVE := hatch_build.py $(wildcard src/powerkmeans/kernels/build.py src/powerkmeans/kernels/native/*.[hc]*)
+
+$(VENV)/.run: pyproject.toml $(NATIVE) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plot,test]'
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml | $(BIN)/python
+$(VENV)/.dev: pyproject.toml $(NATIVE) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@ $(VENV)/.run
 

@@ -6,7 +6,8 @@ import numpy as np
 
 from powerkmeans.engines import NumpyEngine, NumpyOptions
 from powerkmeans.features.maps import IdentityMap
-from powerkmeans.objective.block import block_statistics, prepare
+from powerkmeans.kernels import choose_kernel
+from powerkmeans.objective.block import prepare
 from powerkmeans.objective.membership import make_membership
 from powerkmeans.types import Problem, Views
 
@@ -39,8 +40,9 @@ def make_problem(views, membership="fuzzy", fuzziness=2.0, reference=None, entro
     return Problem(make_membership(membership, fuzziness), splits, reference, scatter, entropy, baseline)
 
 
-def pass_over(engine, problem):
-    return lambda parameters, s: engine.fold(block_statistics, prepare(parameters, s, problem, engine.dtype))
+def pass_over(engine, problem, kernel="auto"):
+    statistics = choose_kernel(kernel).statistics
+    return lambda parameters, s: engine.fold(statistics, prepare(parameters, s, problem, engine.dtype))
 
 
 def blobs(n_clusters=3, n_features=5, size=40, spread=0.5, seed=0):

@@ -57,3 +57,11 @@ def check_init(init: Any, n_clusters: int, n_features: int, n_outputs: int, dtyp
             f"{n_features} columns (points of the data) or {n_outputs} (points of the feature space)."
         )
     return centers.astype(dtype)
+
+
+def overflow_error(dtype: Any, row: int) -> ValueError:
+    """What to raise when the features of a row leave the range of their type."""
+    return ValueError(
+        f"Squared distances overflow {np.dtype(dtype)} (row {row}): its values are too large for this "
+        "precision or bandwidth. Rescale the data, or use float64."
+    )

@@ -20,8 +20,9 @@ from powerkmeans.fitting.moves import harden, improve
 from powerkmeans.fitting.preparation import WORKING_PER_CLUSTER, Prepared, prepare_features
 from powerkmeans.fitting.starts import Start, needs_collapse, place, place_rows, plan_starts
 from powerkmeans.fitting.task import Task
+from powerkmeans.kernels import choose_kernel
 from powerkmeans.model import FitResult, Model, Restart
-from powerkmeans.objective.block import PassInput, block_distances, block_labels, block_statistics, prepare
+from powerkmeans.objective.block import PassInput, block_distances, block_labels, prepare
 from powerkmeans.objective.evidence import Evidence, view_evidence
 from powerkmeans.objective.membership import make_membership
 from powerkmeans.objective.updates import objective_value
@@ -57,6 +58,7 @@ def fit_views(views: Views, settings: Settings, seed: int, listener: Listener) -
         task = make_task(views, settings, seed)
         for note in task.prepared.notes:
             listener.note(note)
+        listener.note(f"kernel: {task.prepared.kernel.name}")
         collapse = find_collapse(task) if needs_collapse(settings) else None
         critical = None if collapse is None else collapse.critical
         listener.note(_about_critical(critical))
@@ -149,7 +151,8 @@ def precise_statistics(model: Model, views: Views, engine: object) -> PassStatis
     double = np.dtype(np.float64)
     with single_threaded_blas():
         rows = _open(model, views, engine, double)
-        return rows.fold(block_statistics, prepare(model.parameters, model.s, model.problem, double))
+        kernel = choose_kernel(rows.kernel)
+        return rows.fold(kernel.statistics, prepare(model.parameters, model.s, model.problem, double))
 
 
 def precise_evidence(model: Model, views: Views, engine: object) -> Evidence:
@@ -163,7 +166,8 @@ def precise_evidence(model: Model, views: Views, engine: object) -> Evidence:
 def _open(model: Model, views: Views, engine: object, dtype: np.dtype[Any]) -> Engine:
     """Rows seen through the model's maps, in the given precision."""
     rows = open_engine(engine, model.used(views))
-    maps = tuple(replace(m, dtype=dtype.name) for m in model.maps)
+    kernel = choose_kernel(rows.kernel)
+    maps = tuple(kernel.accelerated(replace(m, dtype=dtype.name)) for m in model.maps)
     working = WORKING_PER_CLUSTER * len(model.parameters.centers)
     return rows.with_features(maps, keep=False, working=working)
 

@@ -18,7 +18,7 @@ SOURCE = Path(powerkmeans.__file__).parent
 LAYERS = [
     ["types"],
     ["streams", "features", "objective", "metrics", "callbacks", "warn", "tables", "checks"],
-    ["views", "settings", "engines", "solver", "model"],
+    ["views", "settings", "engines", "kernels", "solver", "model"],
     ["fitting"],
     ["fit", "model_io"],
     ["progress"],

@@ -14,9 +14,13 @@ from powerkmeans import KernelPowerKMeans
 from powerkmeans.engines import NumpyOptions, numpy_engine, open_engine
 from powerkmeans.engines.blas import single_threaded_blas
 from powerkmeans.features.maps import IdentityMap
-from powerkmeans.objective.block import block_statistics, prepare
+from powerkmeans.kernels import NumpyKernel
+from powerkmeans.kernels.compiled import CompiledKernel
+from powerkmeans.kernels.library import TARGETS, open_library
+from powerkmeans.objective.block import prepare
 from powerkmeans.types import Parameters
 
+KERNELS = ["numpy", *(target for target in TARGETS if open_library(target) is not None)]
 OPTIONS = {
     "stored": NumpyOptions(n_threads=2),
     "recomputed": NumpyOptions(n_threads=2, memory_budget=0),
@@ -28,6 +32,11 @@ OPTIONS = {
 def options(request, monkeypatch):
     monkeypatch.setattr(numpy_engine, "BLOCK_BYTES", 2**12)  # many small blocks
     return OPTIONS[request.param]
+
+
+@pytest.fixture(params=KERNELS)
+def kernel(request):
+    return NumpyKernel() if request.param == "numpy" else CompiledKernel(request.param)
 
 
 def literal_statistics(views, weight, parameters, problem, s, present=None):
@@ -74,7 +83,7 @@ def literal_statistics(views, weight, parameters, problem, s, present=None):
 @pytest.mark.parametrize("membership", [("fuzzy", 2.0), ("possibilistic", 2.0), ("possibilistic", 1.6)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("missing", [0.0, 0.5])
-def test_statistics_are_the_literal_sums(options, membership, dtype, missing):
+def test_statistics_are_the_literal_sums(options, kernel, membership, dtype, missing):
     rng = np.random.default_rng(0)
     views = [rng.normal(size=(300, 3)), rng.normal(size=(300, 4))]
     weight = rng.uniform(0.5, 2, 300)
@@ -85,8 +94,8 @@ def test_statistics_are_the_literal_sums(options, membership, dtype, missing):
     given = [v.astype(dtype) for v in views]
     engine = make_engine(given, weight.astype(dtype), options, keep=True, present=present)
     assert engine._n_blocks > 2
-    found = engine.fold(block_statistics, prepare(parameters, -3.0, problem, np.dtype(dtype)))
-    tolerance = 2e-5 if dtype == np.float32 else 1e-11
+    found = engine.fold(kernel.statistics, prepare(parameters, -3.0, problem, np.dtype(dtype)))
+    tolerance = 1e-5 if dtype == np.float32 else 1e-11
     for name, value in expected.items():
         result = getattr(found, name)
         assert np.asarray(result).dtype == np.float64
@@ -95,7 +104,9 @@ def test_statistics_are_the_literal_sums(options, membership, dtype, missing):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("membership", ["fuzzy", "possibilistic"])
-def test_same_bits_for_any_number_of_threads(monkeypatch, dtype, membership):
+@pytest.mark.parametrize("budget", [2**30, 0])
+@pytest.mark.parametrize("engine", ["numpy", "auto"])
+def test_same_bits_for_any_number_of_threads(monkeypatch, dtype, membership, budget, engine):
     monkeypatch.setattr(numpy_engine, "BLOCK_BYTES", 2**12)
     X, _ = blobs(size=300, spread=2.0)
     models = [
@@ -103,11 +114,11 @@ def test_same_bits_for_any_number_of_threads(monkeypatch, dtype, membership):
             3,
             membership=membership,
             random_state=0,
-            engine=NumpyOptions(n_threads=n, memory_budget=budget),
+            engine=NumpyOptions(n_threads=n, memory_budget=budget, kernel=engine),
             max_iter=40,
             tol=1.0,
         ).fit(X.astype(dtype))
-        for n, budget in [(1, 2**30), (2, 2**30), (4, 2**30), (2, 0)]
+        for n in (1, 2, 4)
     ]
     first = models[0]
     for other in models[1:]:
@@ -117,6 +128,17 @@ def test_same_bits_for_any_number_of_threads(monkeypatch, dtype, membership):
         assert np.array_equal(first.history_["objective"], other.history_["objective"])
         assert np.array_equal(first.predict_proba(X), other.predict_proba(X))
     assert first.cluster_centers_.dtype == dtype
+
+
+@pytest.mark.parametrize("engine", ["numpy", "auto"])
+def test_stored_and_recomputed_features_agree(engine):
+    X, _ = blobs(size=300, spread=2.0)
+    stored, recomputed = (
+        KernelPowerKMeans(3, random_state=0, engine=NumpyOptions(memory_budget=budget, kernel=engine)).fit(X)
+        for budget in (2**30, 0)
+    )
+    assert np.array_equal(stored.labels_, recomputed.labels_)
+    assert recomputed.objective_ == pytest.approx(stored.objective_, rel=1e-10)
 
 
 def blas_threads():
@@ -176,12 +198,16 @@ def test_features_are_stored_within_the_budget_only():
 
 
 def test_unknown_engines_and_options_are_named():
-    with pytest.raises(ValueError, match="engine='cuda' is not available; this version has 'auto', 'numpy'"):
+    with pytest.raises(
+        ValueError, match="engine='cuda' is not available; this version has 'auto', 'compiled', 'numpy'"
+    ):
         KernelPowerKMeans(2, engine="cuda").fit(np.eye(4))
     with pytest.raises(ValueError, match="n_threads must be None or an int >= 1, got 0"):
         NumpyOptions(n_threads=0)
     with pytest.raises(ValueError, match=r"memory_budget must be an int >= 0 \(bytes\), got -1"):
         NumpyOptions(memory_budget=-1)
+    with pytest.raises(ValueError, match="kernel must be 'auto', 'numpy' or 'compiled', got 'cuda'"):
+        NumpyOptions(kernel="cuda")
     assert open_engine("numpy", make_views([np.eye(2)])).n_samples == 2
 
 

@@ -12,9 +12,9 @@ def open_engine(choice: object, views: Views) -> NumpyEngine:
     """Open the engine that ``choice`` names on the given rows."""
     if isinstance(choice, NumpyOptions):
         return NumpyEngine(views, choice)
-    if choice in ("auto", "numpy"):
-        return NumpyEngine(views, NumpyOptions())
+    if isinstance(choice, str) and choice in ("auto", "numpy", "compiled"):
+        return NumpyEngine(views, NumpyOptions(kernel=choice))
     raise ValueError(
-        f"engine={choice!r} is not available; this version has 'auto', 'numpy' and "
-        "powerkmeans.engines.NumpyOptions(n_threads=..., memory_budget=...)."
+        f"engine={choice!r} is not available; this version has 'auto', 'compiled', 'numpy' and "
+        "powerkmeans.engines.NumpyOptions(n_threads=..., memory_budget=..., kernel=...)."
     )

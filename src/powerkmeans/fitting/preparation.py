@@ -19,6 +19,7 @@ from powerkmeans.features.maps import (
     make_fourier,
     make_nystroem,
 )
+from powerkmeans.kernels import Kernel, choose_kernel
 from powerkmeans.objective.collapse import ScatterSums, mean_sums, scatter_sums
 from powerkmeans.settings import Settings, ViewSettings
 from powerkmeans.streams import stream, stream_seed, thin
@@ -38,10 +39,12 @@ class Prepared(NamedTuple):
     """Rows seen through centred feature maps, with what was measured on the way.
 
     ``views`` are those that say anything; ``scatter`` is that of the scaled features. ``sample`` has rows of all
-    views together, ``samples`` distinct ones of each view by itself.
+    views together, ``samples`` distinct ones of each view by itself. ``rows`` is the engine on the raw rows.
     """
 
+    rows: Engine
     engine: Engine
+    kernel: Kernel
     views: Views
     maps: tuple[CentredMap, ...]
     scatter: Float64Array
@@ -69,6 +72,7 @@ def prepare_features(views: Views, settings: Settings, seed: int) -> Prepared:
 
 def _prepare(views: Views, own: tuple[ViewSettings, ...], settings: Settings, seed: int) -> Prepared:
     rows = open_engine(settings.engine, views)
+    kernel = choose_kernel(rows.kernel)
     sample = rows.sample(_sample_size(views), stream_seed(seed, "sample"))
     if len(sample.weight) == 1:
         which = "rows" if np.all(views.weight > 0) else "rows of positive weight"
@@ -86,11 +90,12 @@ def _prepare(views: Views, own: tuple[ViewSettings, ...], settings: Settings, se
     bandwidths = _bandwidths(views, samples, own, settings.engine, seed)
     choices = enumerate(zip(samples, bandwidths, own, strict=True))
     maps = tuple(_map(views, index, *choice, settings.n_clusters, seed) for index, choice in choices)
-    means = _means(rows.with_features(maps, keep=False), [m.n_outputs for m in maps])
+    uncentred = tuple(make_centred(m, np.zeros(m.n_outputs), rows.dtype) for m in maps)
+    means = _means(_seen_through(rows, uncentred, settings, keep=False), [m.n_outputs for m in maps])
     centred = tuple(make_centred(m, mean, rows.dtype) for m, mean in zip(maps, means, strict=True))
     scaled = settings.view_scaling is not None or views.present is not None
     # features that will be scaled yet are not stored
-    features = rows.with_features(centred, keep=False) if scaled else _seen_through(rows, centred, settings)
+    features = _seen_through(rows, centred, settings, keep=not scaled)
     sums = features.fold(scatter_sums, None)
     scatter = sums.scatter / sums.weight
     parts = zip(maps, means, scatter, bandwidths, strict=True)
@@ -105,7 +110,7 @@ def _prepare(views: Views, own: tuple[ViewSettings, ...], settings: Settings, se
         features = _seen_through(rows, centred, settings)
     notes = _notes(views, own, bandwidths, settings.n_clusters)
     scatter = scatter * scales**2
-    return Prepared(features, views, centred, scatter, sample, tuple(samples), bandwidths, notes)
+    return Prepared(rows, features, kernel, views, centred, scatter, sample, tuple(samples), bandwidths, notes)
 
 
 def _prepare_varied(
@@ -134,8 +139,9 @@ def _prepare_varied(
     return _prepare(rest, tuple(own[i] for i in kept), settings, seed)
 
 
-def _seen_through(rows: Engine, maps: tuple[CentredMap, ...], settings: Settings) -> Engine:
-    return rows.with_features(maps, keep=True, working=WORKING_PER_CLUSTER * settings.n_clusters)
+def _seen_through(rows: Engine, maps: tuple[CentredMap, ...], settings: Settings, keep: bool = True) -> Engine:
+    fast = tuple(map(choose_kernel(rows.kernel).accelerated, maps))
+    return rows.with_features(fast, keep=keep, working=WORKING_PER_CLUSTER * settings.n_clusters)
 
 
 def _scales(scatter: Float64Array, sums: ScatterSums, settings: Settings) -> Float64Array:

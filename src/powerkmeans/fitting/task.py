@@ -9,7 +9,8 @@ import numpy as np
 
 from powerkmeans.engines.rows import zero_where_absent
 from powerkmeans.fitting.preparation import SAMPLE_BYTES, Prepared, subsample
-from powerkmeans.objective.block import block_statistics, prepare
+from powerkmeans.kernels import RawInput
+from powerkmeans.objective.block import prepare
 from powerkmeans.objective.updates import objective_value
 from powerkmeans.settings import Settings
 from powerkmeans.solver.annealing import Schedule
@@ -37,8 +38,11 @@ class Task:
 
     def run_pass(self, parameters: Parameters, s: float) -> PassStatistics:
         """All sums over the data that one iteration needs."""
-        engine = self.prepared.engine
-        return engine.fold(block_statistics, prepare(parameters, s, self.problem, engine.dtype))
+        prepared, kernel = self.prepared, self.prepared.kernel
+        inputs = prepare(parameters, s, self.problem, prepared.engine.dtype)
+        if not prepared.engine.stored and kernel.takes_raw(prepared.maps, prepared.views.arrays):
+            return prepared.rows.fold(kernel.raw_statistics, RawInput(inputs, prepared.maps))
+        return prepared.engine.fold(kernel.statistics, inputs)
 
     def minimise(
         self,

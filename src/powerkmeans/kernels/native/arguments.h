@@ -1,0 +1,40 @@
+// What Python passes, field by field as in kernels/library.py. Arrays are contiguous, of one real type throughout.
+#pragma once
+
+#include <cstdint>
+
+#define EXPORT extern "C" __attribute__((visibility("default")))
+
+// A centred and scaled Fourier map (features/maps.py): phi = (D^{-1/2} [sin, cos](omega (x - origin)) - mean) scale.
+struct Map {
+  int64_t n_columns, n_frequencies;
+  double scale;
+  const void* origin;       // (n_columns,)
+  const void* frequencies;  // (n_columns, n_frequencies)
+  const void* mean;         // (2 n_frequencies,)
+};
+
+struct View {
+  int64_t width;             // features, p_l
+  double weight;             // alpha_l
+  double reference;          // alpha_l eta_l
+  const void* rows;          // (n, width) features, or raw rows if there is a map
+  const void* norms;         // (n,) of the features, unless there is a map
+  const Map* map;            // or null
+  const void* projection;    // (width, k): -2 theta^T
+  const void* center_norms;  // (k,)
+  const uint8_t* present;    // (n,), or null if all are
+};
+
+struct Pass {
+  int64_t n_rows, n_clusters, n_views, hard, possibilistic;
+  double s, fuzziness;
+  const View* views;
+  const void* weight;  // (n,)
+  void* moment;        // (k, sum of widths)
+  double* mass;        // (k, L)
+  double* scatter;     // (k, L)
+  double* residual;    // (k, L)
+  double* sizes;       // (k,)
+  double* totals;      // loss, hard cost
+};

@@ -1,0 +1,328 @@
+// The sums of one pass over a block of rows, a tile at a time, so that each number is read from memory once.
+// The equations are those of objective/block.py, which is the reference; this is how to compute them quickly.
+
+#include <new>
+
+#include "fourier.h"
+
+namespace {
+
+// as SMALL in objective/block.py
+constexpr double SMALL = 1e-6;
+
+// Features of one view and tile: rows for the moments, columns for the products if they had to be made.
+template <class Real>
+struct Features {
+  const Real* rows;
+  const Real* columns;
+};
+
+template <class Real>
+class Worker {
+  using V = Vec<Real>;
+  static constexpr int n = lanes<Real>;
+  const Pass& pass;
+  const int64_t k, L;
+  const bool missing;
+  std::vector<Packed<Real>> projections;
+  std::vector<Mapper<Real>> mappers;        // none, or one a view
+  std::vector<Real> part;                   // of a tile, transposed
+  std::vector<Real> distance;               // (L, k, TILE)
+  std::vector<Real> combined, pull;         // (k, TILE)
+  std::vector<Real> norms, cover;           // (L, TILE)
+  std::vector<Real> mass, scatter, residual, sizes;  // a vector for each sum
+  Real weight[TILE], reference[TILE], share[TILE], nearest[TILE], coefficient[TILE];
+  double loss = 0, hard_cost = 0;
+  int64_t total_width = 0;
+
+  template <class T>
+  static const Real* reals(T* pointer) {
+    return static_cast<const Real*>(pointer);
+  }
+
+ public:
+  explicit Worker(const Pass& pass)
+      : pass(pass), k(pass.n_clusters), L(pass.n_views), missing(pass.views[0].present != nullptr),
+        part(DEPTH * 2 * n), distance(L * k * TILE), combined(L > 1 ? k * TILE : 0), pull(k * TILE), norms(L * TILE), cover(L * TILE, Real(1)), mass(k * L * n),
+        scatter(k * L * n), residual(k * L * n), sizes(k * n) {
+    for (const View* view = pass.views; view < pass.views + L; ++view) {
+      projections.emplace_back(reals(view->projection), k, view->width, 1, k);
+      if (view->map) mappers.emplace_back(*view->map);
+      total_width += view->width;
+    }
+    std::fill(share, share + TILE, Real(1));
+  }
+
+  // the first row whose features are not finite, or -1
+  int64_t run() {
+    std::vector<Features<Real>> tile(L);
+    for (int64_t start = 0; start < pass.n_rows; start += TILE) {
+      int rows = int(std::min<int64_t>(TILE, pass.n_rows - start));
+      read_weights(start, rows);
+      for (int64_t l = 0; l < L; ++l) {
+        tile[l] = features(l, start, rows);
+        for (int r = 0; r < rows; ++r)
+          if (!std::isfinite(norms[l * TILE + r])) return start + r;
+        distances(l, tile[l], rows);
+      }
+      if (L > 1 || missing) combine();
+      const Real* dbar = L > 1 ? combined.data() : distance.data();
+      if (pass.possibilistic)
+        weigh<true>(dbar), gather<true>(dbar);
+      else
+        weigh<false>(dbar), gather<false>(dbar);
+      Real* sums = static_cast<Real*>(pass.moment);
+      for (int64_t l = 0; l < L; ++l) {
+        int64_t width = pass.views[l].width, ahead = mappers.empty() && start + 2 * TILE <= pass.n_rows;
+        if (pass.hard)
+          sparse_moments(pull.data(), k, tile[l].rows, width, rows, sums, total_width);
+        else
+          moments(pull.data(), k, tile[l].rows, width, rows, sums, total_width, ahead * TILE * width);
+        sums += width;
+      }
+    }
+    write_sums();
+    return -1;
+  }
+
+ private:
+  void read_weights(int64_t start, int rows) {
+    const Real* given = reals(pass.weight) + start;
+    std::copy(given, given + rows, weight);
+    std::fill(weight + rows, weight + TILE, Real(0));
+    std::fill(reference, reference + TILE, Real(0));
+    for (int r = 0; missing && r < TILE; ++r) {
+      int have = 0;
+      for (int64_t l = 0; l < L; ++l) have += r >= rows || pass.views[l].present[start + r];
+      share[r] = Real(L) / Real(std::max(have, 1));
+      for (int64_t l = 0; l < L; ++l)
+        cover[l * TILE + r] = r >= rows || pass.views[l].present[start + r] ? share[r] : Real(0);
+    }
+    for (int64_t l = 0; l < L; ++l)
+      for (int r = 0; r < TILE; ++r) reference[r] += Real(pass.views[l].reference) * cover[l * TILE + r];
+  }
+
+  // where the features of a tile are; their squared norms go to `norms`
+  Features<Real> features(int64_t l, int64_t start, int rows) {
+    const View& view = pass.views[l];
+    Real* norm = norms.data() + l * TILE;
+    if (view.map) {
+      Mapper<Real>& mapper = mappers[l];
+      mapper(reals(view.rows) + start * view.map->n_columns, rows, cover.data() + l * TILE, norm);
+      return {mapper.rows.data(), mapper.columns.data()};
+    }
+    const Real* given = reals(view.norms) + start;
+    std::copy(given, given + rows, norm);
+    std::fill(norm + rows, norm + TILE, Real(0));
+    return {reals(view.rows) + start * view.width, nullptr};
+  }
+
+  // d_jl of the tile, never negative
+  void distances(int64_t l, const Features<Real>& tile, int rows) {
+    const View& view = pass.views[l];
+    const int64_t width = view.width;
+    Real* d = distance.data() + l * k * TILE;
+    std::fill(d, d + k * TILE, Real(0));
+    for (int r = 0; r < rows; r += 2 * n)
+      for (int64_t v = 0; v < width; v += DEPTH) {
+        int depth = int(std::min<int64_t>(DEPTH, width - v));
+        if (tile.columns) {
+          products(projections[l], v, depth, tile.columns + v * TILE + r, TILE, d + r);
+        } else {
+          transposed(tile.rows + r * width + v, width, rows - r, 2 * n, depth, part.data(), 2 * n);
+          products(projections[l], v, depth, part.data(), 2 * n, d + r);
+        }
+      }
+    const Real* norm = norms.data() + l * TILE;
+    const Real* center_norm = reals(view.center_norms);
+    for (int64_t j = 0; j < k; ++j)
+      for (int r = 0; r < TILE; r += n) {
+        Real* at = d + j * TILE + r;
+        store(at, larger(load(at) + load(norm + r) + center_norm[j], V{}));
+      }
+    if (pass.s > -1) recompute_small(view, tile.rows, d, norm, rows);
+  }
+
+  // where digits matter, take small distances from differences: expanded squares have lost them
+  void recompute_small(const View& view, const Real* x, Real* d, const Real* norm, int rows) {
+    const Real* projection = reals(view.projection);
+    const Real* center_norm = reals(view.center_norms);
+    for (int64_t j = 0; j < k; ++j)
+      for (int r = 0; r < rows; ++r) {
+        if (d[j * TILE + r] >= Real(SMALL) * (norm[r] + center_norm[j])) continue;
+        Real total = 0;
+        for (int64_t v = 0; v < view.width; ++v) {
+          Real difference = x[r * view.width + v] + projection[v * k + j] / 2;
+          total += difference * difference;
+        }
+        d[j * TILE + r] = total;
+      }
+  }
+
+  // q_l d_jl in place of d_jl, and dbar_j = sum_l alpha_l q_l d_jl
+  void combine() {
+    std::fill(combined.begin(), combined.end(), Real(0));
+    for (int64_t l = 0; l < L; ++l) {
+      const Real alpha = Real(pass.views[l].weight);
+      for (int64_t j = 0; j < k; ++j)
+        for (int r = 0; r < TILE; r += n) {
+          Real* at = distance.data() + (l * k + j) * TILE + r;
+          V d = load(at) * load(cover.data() + l * TILE + r);
+          store(at, d);
+          Real* to = combined.data() + j * TILE + r;
+          if (L > 1) store(to, load(to) + d * alpha);
+        }
+    }
+  }
+
+  struct Degree {
+    V attraction, residual;  // u^m, (1 - u)^m
+  };
+
+  INLINE Degree degree(V d, V eta) const {
+    V ratio = d / eta;
+    if (pass.fuzziness == 2) {
+      V u = Real(1) / (Real(1) + ratio), rest = Real(1) - u;
+      return {u * u, rest * rest};
+    }
+    const Real m = Real(pass.fuzziness);
+    V u = Real(1) / (Real(1) + power_of<Real>(ratio, Real(1 / (pass.fuzziness - 1))));
+    return {power_of<Real>(u, m), power_of<Real>(Real(1) - u, m)};
+  }
+
+  // y_j = h(dbar_j) in `pull`, then r_j^{1-s} with r_j = min y / y_j; and what turns those into w_j in `coefficient`
+  template <bool Possibilistic>
+  void weigh(const Real* dbar) {
+    const V one = all<Real>(Real(1)), most = all<Real>(Real(Simd<Real>::bias / 2 + 0.5));
+    const Real steepness = Real(-pass.s), root = Real(1 / pass.s);
+    V tile_loss = {}, tile_cost = {};
+    for (int r = 0; r < TILE; r += n) {
+      const V eta = load(reference + r), v = load(weight + r);
+      V near = load(dbar + r), smallest = all<Real>(std::numeric_limits<Real>::infinity());
+      for (int64_t j = 0; j < k; ++j) {
+        V d = load(dbar + j * TILE + r), y = d;
+        if (Possibilistic) {
+          Degree u = degree(d, eta);
+          y = u.attraction * d + u.residual * eta;
+        }
+        store(pull.data() + j * TILE + r, y);
+        near = smaller(near, d);
+        smallest = smaller(smallest, y);
+      }
+      V total = {}, factor = one;
+      for (int64_t j = 0; j < k; ++j) {
+        Real* at = pull.data() + j * TILE + r;
+        V y = load(at);
+        Mask<Real> tied = y == smallest;  // also where both are zero
+        if (pass.hard) {
+          V share = tied ? one : V{};
+          total += share;
+          store(at, share);
+        } else {
+          V ratio = tied ? one : smallest / y, power = power_of<Real>(ratio, steepness);
+          total += power;
+          store(at, power * ratio);
+        }
+      }
+      if (!pass.hard) factor = exp2_of<Real>(smaller(log2_of<Real>(total / Real(k)) * root, most));
+      store(coefficient + r, factor / total);
+      store(nearest + r, near);
+      tile_loss += smallest * factor * v;
+      tile_cost += near * v;
+    }
+    loss += sum<Real>(tile_loss);
+    hard_cost += sum<Real>(tile_cost);
+  }
+
+  // g_j and the sums that do not need the features; `pull` ends as the factor of each row in the moments
+  template <bool Possibilistic>
+  void gather(const Real* dbar) {
+    Real pulled[TILE], rest[TILE];
+    for (int64_t j = 0; j < k; ++j) {
+      V size = {};
+      for (int r = 0; r < TILE; r += n) {
+        Real* at = pull.data() + j * TILE + r;
+        const V d = load(dbar + j * TILE + r), v = load(weight + r), w = load(at) * load(coefficient + r) * v;
+        V g = w;
+        if (Possibilistic) {
+          Degree u = degree(d, load(reference + r));
+          g = w * u.attraction;
+          store(rest + r, w * u.residual);
+        }
+        size += d == load(nearest + r) ? v : V{};
+        store(pulled + r, g);
+        store(at, g * load(share + r));
+      }
+      add(sizes, j, size);
+      for (int64_t l = 0; l < L; ++l) {
+        add(mass, j * L + l, dot(pulled, cover.data() + l * TILE));
+        add(scatter, j * L + l, dot(pulled, distance.data() + (l * k + j) * TILE));
+        if (Possibilistic) add(residual, j * L + l, dot(rest, cover.data() + l * TILE));
+      }
+    }
+  }
+
+  static INLINE V dot(const Real* a, const Real* b) {
+    V total = {};
+    for (int r = 0; r < TILE; r += n) total += load(a + r) * load(b + r);
+    return total;
+  }
+
+  static INLINE void add(std::vector<Real>& to, int64_t index, V value) {
+    store(to.data() + index * n, load(to.data() + index * n) + value);
+  }
+
+  void write_sums() const {
+    for (int64_t i = 0; i < k * L; ++i) {
+      pass.mass[i] = sum<Real>(load(mass.data() + i * n));
+      pass.scatter[i] = sum<Real>(load(scatter.data() + i * n));
+      pass.residual[i] = sum<Real>(load(residual.data() + i * n));
+    }
+    for (int64_t j = 0; j < k; ++j) pass.sizes[j] = sum<Real>(load(sizes.data() + j * n));
+    pass.totals[0] = loss;
+    pass.totals[1] = hard_cost;
+  }
+};
+
+// Exceptions must not leave: -2 says that memory ran out.
+template <class F>
+int64_t guarded(F&& f) {
+  try {
+    return f();
+  } catch (const std::bad_alloc&) {
+    return -2;
+  }
+}
+
+// Features of n rows, (n, 2D).
+template <class Real>
+int64_t map_all(const Map& map, int64_t n_rows, const Real* x, Real* out) {
+  Mapper<Real> mapper(map);
+  const int64_t width = 2 * map.n_frequencies;
+  Real there[TILE], norms[TILE];
+  std::fill(there, there + TILE, Real(1));
+  for (int64_t start = 0; start < n_rows; start += TILE) {
+    int rows = int(std::min<int64_t>(TILE, n_rows - start));
+    mapper(x + start * map.n_columns, rows, there, norms);
+    std::copy(mapper.rows.data(), mapper.rows.data() + rows * width, out + start * width);
+  }
+  return -1;
+}
+
+}  // namespace
+
+EXPORT int64_t pass_float32(const Pass* pass) {
+  return guarded([&] { return Worker<float>(*pass).run(); });
+}
+
+EXPORT int64_t pass_float64(const Pass* pass) {
+  return guarded([&] { return Worker<double>(*pass).run(); });
+}
+
+EXPORT int64_t map_float32(const Map* map, int64_t n_rows, const float* x, float* out) {
+  return guarded([&] { return map_all<float>(*map, n_rows, x, out); });
+}
+
+EXPORT int64_t map_float64(const Map* map, int64_t n_rows, const double* x, double* out) {
+  return guarded([&] { return map_all<double>(*map, n_rows, x, out); });
+}

@@ -1,0 +1,255 @@
+// Vectors of the width that the target has, and the functions of them that a pass needs. Written with the vector
+// extensions that GCC and Clang share; the accuracies are those of tests/unit/test_kernels.py.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+#if defined(__AVX2__)
+#define POWERKMEANS_VECTOR_BYTES 32
+#else
+#define POWERKMEANS_VECTOR_BYTES 16
+#endif
+
+#define INLINE inline __attribute__((always_inline))
+
+namespace {
+
+template <class Real>
+struct Simd;
+
+template <>
+struct Simd<float> {
+  using Int = int32_t;
+  typedef float V __attribute__((vector_size(POWERKMEANS_VECTOR_BYTES)));
+  typedef int32_t I __attribute__((vector_size(POWERKMEANS_VECTOR_BYTES)));
+  static constexpr int mantissa = 23, bias = 127;
+  static constexpr int log_terms = 5, exp_terms = 7;
+  // pi/2 in parts whose products with small integers are exact
+  static constexpr float half_pi[3] = {1.5703125f, 4.837512969970703125e-4f, 7.54978995489188216e-8f};
+  static constexpr float largest_phase = 8192.0f;
+  static constexpr int sine_terms = 5;
+};
+
+template <>
+struct Simd<double> {
+  using Int = int64_t;
+  typedef double V __attribute__((vector_size(POWERKMEANS_VECTOR_BYTES)));
+  typedef int64_t I __attribute__((vector_size(POWERKMEANS_VECTOR_BYTES)));
+  static constexpr int mantissa = 52, bias = 1023;
+  static constexpr int log_terms = 11, exp_terms = 13;
+  static constexpr double half_pi[3] = {1.57079632673412561417e+00, 6.07710050630396597660e-11,
+                                        2.02226624879595063154e-21};
+  static constexpr double largest_phase = 1e5;
+  static constexpr int sine_terms = 9;
+};
+
+template <class Real>
+using Vec = typename Simd<Real>::V;
+template <class Real>
+using Mask = typename Simd<Real>::I;
+template <class Real>
+constexpr int lanes = POWERKMEANS_VECTOR_BYTES / sizeof(Real);
+
+template <class Real>
+INLINE Vec<Real> load(const Real* from) {
+  Vec<Real> v;
+  std::memcpy(&v, from, sizeof v);
+  return v;
+}
+
+template <class Real>
+INLINE void store(Real* to, Vec<Real> v) {
+  std::memcpy(to, &v, sizeof v);
+}
+
+template <class Real>
+INLINE Vec<Real> all(Real value) {
+  return Vec<Real>{} + value;
+}
+
+template <class Real>
+INLINE Mask<Real> bits(Vec<Real> v) {
+  return (Mask<Real>)v;
+}
+
+template <class V>
+INLINE V smaller(V a, V b) {
+  return a < b ? a : b;
+}
+
+template <class V>
+INLINE V larger(V a, V b) {
+  return a > b ? a : b;
+}
+
+template <class Real>
+INLINE double sum(Vec<Real> v) {
+  double total = 0;
+  for (int i = 0; i < lanes<Real>; ++i) total += v[i];
+  return total;
+}
+
+// log2 of positive normal numbers: 2 atanh(f) / ln 2 with f = (m - 1) / (m + 1), exact where m is 1.
+template <class Real>
+INLINE Vec<Real> log2_of(Vec<Real> x) {
+  using S = Simd<Real>;
+  using Int = typename S::Int;
+  constexpr Int one_bits = Int(S::bias) << S::mantissa;
+  // shift so that mantissas lie between sqrt(1/2) and sqrt(2)
+  constexpr Int root_half = Int(sizeof(Real) == 4 ? 0x3f3504f3LL : 0x3fe6a09e667f3bcdLL);
+  Mask<Real> raw = bits<Real>(x) + (one_bits - root_half);
+  Mask<Real> exponent = (raw >> S::mantissa) - Int(S::bias);
+  Mask<Real> reduced = (raw & ((Int(1) << S::mantissa) - 1)) + root_half;
+  Vec<Real> m = (Vec<Real>)reduced;
+  Vec<Real> f = (m - Real(1)) / (m + Real(1));
+  Vec<Real> square = f * f, series = all<Real>(Real(1) / (2 * S::log_terms + 1));
+#pragma GCC unroll 16
+  for (int i = S::log_terms - 1; i > 0; --i) series = series * square + Real(1) / (2 * i + 1);
+  Vec<Real> tail = f * square * series;
+  Vec<Real> whole = __builtin_convertvector(exponent, Vec<Real>);
+  return (f + tail) * Real(2.885390081777926814720) + whole;
+}
+
+// 1 / i!, and the same with the signs of the series of sin and cos
+template <class Real>
+struct Series {
+  Real exponential[24], circular[24];
+  constexpr Series() : exponential(), circular() {
+    double value = 1;
+    for (int i = 0; i < 24; ++i) {
+      exponential[i] = Real(value);
+      circular[i] = Real(i / 2 % 2 ? -value : value);
+      value /= i + 1;
+    }
+  }
+};
+template <class Real>
+constexpr Series<Real> series_of{};
+
+// 2^x; 0 below the normal numbers. For x at most 0 up to rounding.
+template <class Real>
+INLINE Vec<Real> exp2_of(Vec<Real> x) {
+  using S = Simd<Real>;
+  using Int = typename S::Int;
+  constexpr Real magic = Real(sizeof(Real) == 4 ? 12582912.0 : 6755399441055744.0);
+  constexpr Real ln2 = Real(0.693147180559945309417);
+  Vec<Real> lowest = all<Real>(Real(1 - S::bias)), highest = all<Real>(Real(S::bias));
+  Mask<Real> under = x < lowest;
+  x = smaller(larger(x, lowest), highest);
+  Vec<Real> shifted = x + magic;
+  Vec<Real> f = (x - (shifted - magic)) * ln2;
+  Mask<Real> power = bits<Real>(shifted) - bits<Real>(all<Real>(magic));
+  Vec<Real> series = all<Real>(series_of<Real>.exponential[S::exp_terms]);
+#pragma GCC unroll 16
+  for (int i = S::exp_terms - 1; i >= 0; --i) series = series * f + series_of<Real>.exponential[i];
+  Vec<Real> scale = (Vec<Real>)((power + Int(S::bias)) << S::mantissa);
+  return under ? Vec<Real>{} : series * scale;
+}
+
+// x^y of x >= 0 for y > 0, and 0 for subnormal x
+template <class Real>
+INLINE Vec<Real> power_of(Vec<Real> x, Real y) {
+  Vec<Real> tiny = all<Real>(std::numeric_limits<Real>::min());
+  Mask<Real> none = x < tiny;
+  return none ? Vec<Real>{} : exp2_of<Real>(log2_of<Real>(larger(x, tiny)) * y);
+}
+
+// Within each 16 bytes of two vectors: their first halves interleaved, and their second.
+template <class Real>
+INLINE void zip(Vec<Real> a, Vec<Real> b, Vec<Real>& low, Vec<Real>& high) {
+  if constexpr (lanes<Real> == 8) {
+    low = __builtin_shufflevector(a, b, 0, 8, 1, 9, 4, 12, 5, 13);
+    high = __builtin_shufflevector(a, b, 2, 10, 3, 11, 6, 14, 7, 15);
+  } else if constexpr (lanes<Real> == 4 && sizeof(Real) == 4) {
+    low = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+    high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+  } else if constexpr (lanes<Real> == 4) {
+    low = __builtin_shufflevector(a, b, 0, 4, 2, 6);
+    high = __builtin_shufflevector(a, b, 1, 5, 3, 7);
+  } else {
+    low = __builtin_shufflevector(a, b, 0, 2);
+    high = __builtin_shufflevector(a, b, 1, 3);
+  }
+}
+
+// 16 bytes from each of the rows `step` apart, side by side
+template <class Real>
+INLINE Vec<Real> load_pieces(const Real* from, int64_t step) {
+  typedef Real Piece __attribute__((vector_size(16)));
+  Piece a, b;
+  std::memcpy(&a, from, sizeof a);
+  if constexpr (POWERKMEANS_VECTOR_BYTES == 16) {
+    return a;
+  } else {
+    std::memcpy(&b, from + step, sizeof b);
+    if constexpr (sizeof(Real) == 4)
+      return __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7);
+    else
+      return __builtin_shufflevector(a, b, 0, 1, 2, 3);
+  }
+}
+
+// sin and cos of phases up to largest_phase in size: reduced by multiples of pi/2, then Taylor.
+template <class Real>
+INLINE void sine_cosine(Vec<Real> x, Vec<Real>& sine, Vec<Real>& cosine) {
+  using S = Simd<Real>;
+  using Int = typename S::Int;
+  constexpr Real magic = Real(sizeof(Real) == 4 ? 12582912.0 : 6755399441055744.0);
+  Vec<Real> shifted = x * Real(0.636619772367581343076) + magic;
+  Mask<Real> quadrant = bits<Real>(shifted);
+  Vec<Real> turns = shifted - magic;
+  x = ((x - turns * S::half_pi[0]) - turns * S::half_pi[1]) - turns * S::half_pi[2];
+  Vec<Real> square = x * x;
+  Vec<Real> odd = all<Real>(series_of<Real>.circular[2 * S::sine_terms + 1]);
+  Vec<Real> even = all<Real>(series_of<Real>.circular[2 * S::sine_terms]);
+#pragma GCC unroll 16
+  for (int i = S::sine_terms - 1; i >= 0; --i) {
+    if (i > 0) odd = odd * square + series_of<Real>.circular[2 * i + 1];
+    even = even * square + series_of<Real>.circular[2 * i];
+  }
+  odd = x + x * square * odd;
+  Mask<Real> swapped = (quadrant & Int(1)) != 0;
+  constexpr int sign = 8 * sizeof(Real) - 2;
+  Vec<Real> s = swapped ? even : odd, c = swapped ? odd : even;
+  sine = (Vec<Real>)((Mask<Real>)s ^ ((quadrant & Int(2)) << sign));
+  cosine = (Vec<Real>)((Mask<Real>)c ^ (((quadrant + Int(1)) & Int(2)) << sign));
+}
+
+// ... of phases of any size
+template <class Real>
+INLINE void sine_cosine_of_any(Vec<Real> x, Vec<Real>& sine, Vec<Real>& cosine) {
+  sine_cosine<Real>(x, sine, cosine);
+  Mask<Real> near = (x <= Simd<Real>::largest_phase) & (x >= -Simd<Real>::largest_phase);
+  typename Simd<Real>::Int every = -1;
+  for (int i = 0; i < lanes<Real>; ++i) every &= near[i];
+  if (every) return;
+  for (int i = 0; i < lanes<Real>; ++i) sine[i] = std::sin(x[i]), cosine[i] = std::cos(x[i]);
+}
+
+// an array of lanes x lanes numbers with rows `from_step` apart, transposed
+template <class Real>
+INLINE void transpose(const Real* from, int64_t from_step, Real* to, int64_t to_step) {
+  constexpr int n = lanes<Real>, q = 16 / sizeof(Real);
+#pragma GCC unroll 8
+  for (int column = 0; column < n; column += q) {
+    Vec<Real> a[q], b[q];
+#pragma GCC unroll 4
+    for (int i = 0; i < q; ++i) a[i] = load_pieces(from + i * from_step + column, q * from_step);
+    if constexpr (q == 4) {
+      zip<Real>(a[0], a[2], b[0], b[1]);
+      zip<Real>(a[1], a[3], b[2], b[3]);
+      zip<Real>(b[0], b[2], a[0], a[1]);
+      zip<Real>(b[1], b[3], a[2], a[3]);
+    } else {
+      zip<Real>(a[0], a[1], b[0], b[1]);
+      a[0] = b[0], a[1] = b[1];
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < q; ++i) store(to + (column + i) * to_step, a[i]);
+  }
+}
+
+}  // namespace

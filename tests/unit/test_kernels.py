@@ -1,0 +1,203 @@
+"""The compiled kernels against NumPy: every sum, from features and raw rows, on every target that is built."""
+
+from __future__ import annotations
+
+import math
+import pickle
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from helpers import blobs, make_engine, make_present, make_problem, make_views
+from powerkmeans import KernelPowerKMeans, kernels
+from powerkmeans.engines import NumpyEngine, NumpyOptions
+from powerkmeans.features.maps import make_centred, make_fourier
+from powerkmeans.kernels import RawInput, build, choose_kernel, library
+from powerkmeans.kernels.compiled import CompiledKernel, FastMap
+from powerkmeans.kernels.library import TARGETS, open_library
+from powerkmeans.objective.block import block_statistics, prepare
+from powerkmeans.types import Parameters
+
+BUILT = [target for target in TARGETS if open_library(target) is not None]
+needs_library = pytest.mark.skipif(not BUILT, reason="powerkmeans was installed without a C++ compiler")
+SUMS = ["mass", "moment", "scatter", "residual", "sizes", "loss", "hard_cost"]
+TOLERANCE = {np.float32: 1e-5, np.float64: 1e-11}
+# rows, clusters, widths: one row, tiles cut anywhere, groups of every size, several and missing views
+SHAPES = [(1, 1, (1,)), (64, 3, (5,)), (65, 13, (17,)), (1000, 25, (216,)), (333, 7, (300, 33, 2))]
+
+
+@pytest.fixture(params=BUILT or [pytest.param("none", marks=needs_library)])
+def compiled(request):
+    return CompiledKernel(request.param)
+
+
+def random_problem(shape, dtype, membership, missing, seed=0):
+    n, k, widths = shape
+    rng = np.random.default_rng(seed)
+    views = [rng.normal(size=(n, p)).astype(dtype) for p in widths]
+    present = make_present(n, len(widths), rng, 0.5) if missing and len(widths) > 1 else None
+    problem = make_problem([rng.normal(size=(10, p)) for p in widths], *membership)
+    centers = 0.5 * rng.normal(size=(k, sum(widths)))
+    centers[0] = np.concatenate([view[0] for view in views])  # a sample that sits on a centroid
+    alpha = rng.dirichlet(np.ones(len(widths))) if len(widths) > 1 else np.ones(1)
+    weight = rng.integers(0, 3, n).astype(dtype)
+    weight[0] = 1
+    return views, weight, present, problem, Parameters(centers, alpha)
+
+
+def assert_same(found, expected, dtype):
+    for name in SUMS:
+        a, b = np.asarray(getattr(found, name), float), np.asarray(getattr(expected, name), float)
+        assert np.all(np.isfinite(a)), name
+        assert np.max(np.abs(a - b)) <= TOLERANCE[dtype] * np.max(np.abs(b)), name
+
+
+@pytest.mark.parametrize("s", [-0.3, -1.0, -3.0, -15.0, -math.inf])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("membership", [("fuzzy", 2.0), ("possibilistic", 2.0), ("possibilistic", 1.6)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sums_are_those_of_numpy(compiled, dtype, membership, missing, shape, s):
+    views, weight, present, problem, parameters = random_problem(shape, dtype, membership, missing)
+    engine = make_engine(views, weight, present=present)
+    inputs = prepare(parameters, s, problem, np.dtype(dtype))
+    assert_same(engine.fold(compiled.statistics, inputs), engine.fold(block_statistics, inputs), dtype)
+
+
+def fourier_maps(widths, dtype, seed=0, n_frequencies=9, bandwidth=1.0):
+    rng = np.random.default_rng(seed)
+    return tuple(
+        make_centred(
+            make_fourier(rng.normal(size=p), rng.normal(size=(p, n_frequencies)), bandwidth, dtype),
+            0.01 * rng.normal(size=2 * n_frequencies),
+            dtype,
+        ).scaled(1.3)
+        for p in widths
+    )
+
+
+@pytest.mark.parametrize("s", [-0.3, -3.0, -math.inf])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("membership", ["fuzzy", "possibilistic"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sums_from_raw_rows_are_those_of_their_features(compiled, dtype, membership, missing, shape, s):
+    views, weight, present, _, parameters = random_problem(shape, dtype, (membership, 2.0), missing)
+    maps = fourier_maps(shape[2], dtype)
+    rng = np.random.default_rng(1)
+    problem = make_problem([0.3 * rng.normal(size=(10, 18)) for _ in maps], membership)
+    parameters = replace(parameters, centers=0.2 * rng.normal(size=(shape[1], 18 * len(maps))))
+    inputs = prepare(parameters, s, problem, np.dtype(dtype))
+    rows = NumpyEngine(make_views(views, weight, present), NumpyOptions())
+    assert compiled.takes_raw(maps, tuple(views))
+    found = rows.fold(compiled.raw_statistics, RawInput(inputs, maps))
+    assert_same(found, rows.with_features(maps, keep=False).fold(block_statistics, inputs), dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("size", [1.0, 1e3, 1e6])
+def test_features_are_those_of_numpy_at_any_phase(compiled, dtype, size):
+    (exact,) = fourier_maps((1,), dtype)
+    X = np.linspace(-size, size, 1001, dtype=dtype)[:, None]
+    fast = compiled.accelerated(exact)
+    assert isinstance(fast, FastMap)
+    assert fast.n_outputs == exact.n_outputs
+    assert np.max(np.abs(fast(X, np) - exact(X, np))) < 4 * np.finfo(dtype).eps
+
+
+@needs_library
+def test_maps_that_the_library_cannot_take_are_left_alone():
+    (exact,) = fourier_maps((3,), np.float32)
+    kernel = choose_kernel("compiled")
+    X = np.random.default_rng(0).normal(size=(5, 3))
+    assert not kernel.takes_raw((exact,), (X,))  # float64 rows, a float32 map
+    assert np.array_equal(kernel.accelerated(exact)(X, np), exact(X, np))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("scale", [1e-12, 1e12])
+@pytest.mark.parametrize("s", [-0.5, -50.0, -1e4])
+def test_extreme_scales_and_exponents(compiled, dtype, scale, s):
+    rng = np.random.default_rng(0)
+    X = (scale * rng.normal(size=(500, 6))).astype(dtype)
+    problem = make_problem([X.astype(float)], "possibilistic")
+    inputs = prepare(Parameters(X[:5].astype(float), np.ones(1)), s, problem, np.dtype(dtype))
+    engine = make_engine([X])
+    found, expected = engine.fold(compiled.statistics, inputs), engine.fold(block_statistics, inputs)
+    for name in SUMS:
+        a, b = (np.asarray(getattr(sums, name), float) for sums in (found, expected))
+        # distances are rounded in another order, and s multiplies what that does to their logarithms
+        tolerance = 100 * np.finfo(dtype).eps * max(1, abs(s), 1 / abs(s))
+        assert np.max(np.abs(a - b)) <= tolerance * np.max(np.abs(b)), name
+
+
+def test_rows_that_overflow_are_named(compiled):
+    (exact,) = fourier_maps((2,), np.float32)
+    X = np.ones((100, 2), dtype=np.float32)
+    X[70] = 3e38
+    problem = make_problem([np.eye(18)])
+    inputs = prepare(Parameters(np.zeros((2, 18)), np.ones(1)), -2.0, problem, np.dtype(np.float32))
+    rows = NumpyEngine(make_views([X]), NumpyOptions())
+    with pytest.raises(ValueError, match=r"overflow float32 \(row 70\)"):
+        rows.fold(compiled.raw_statistics, RawInput(inputs, (exact,)))
+
+
+@needs_library
+@pytest.mark.parametrize("membership", ["fuzzy", "possibilistic"])
+def test_fits_agree_with_those_of_numpy(membership):
+    X, _ = blobs(4, size=100, spread=1.0)
+    fits = [
+        KernelPowerKMeans(4, membership=membership, random_state=0, engine=e).fit(X) for e in ("numpy", "auto")
+    ]
+    assert np.array_equal(fits[0].labels_, fits[1].labels_)
+    assert fits[0].objective_ == pytest.approx(fits[1].objective_, rel=1e-9)
+
+
+def test_kernels_travel_between_processes(compiled):
+    assert pickle.loads(pickle.dumps(compiled)) == compiled
+
+
+def test_without_a_library_there_is_numpy(monkeypatch):
+    monkeypatch.setattr(kernels, "find_target", lambda: None)
+    assert choose_kernel("auto").name == "numpy"
+    with pytest.raises(ValueError, match=r"run `python -m powerkmeans.kernels.build`"):
+        choose_kernel("compiled")
+    X, _ = blobs()
+    with pytest.raises(ValueError, match="kernel='compiled' is not available"):
+        KernelPowerKMeans(3, engine="compiled").fit(X)
+    assert KernelPowerKMeans(3, random_state=0).fit(X).n_iter_ > 0
+
+
+def test_libraries_that_do_not_fit_are_not_called(monkeypatch, tmp_path):
+    monkeypatch.setattr(library, "FOLDER", tmp_path)
+    (tmp_path / "avx2.so").write_bytes(b"not a library")
+    assert open_library.__wrapped__("avx2") is None
+    assert open_library.__wrapped__("baseline") is None
+
+
+@needs_library
+def test_libraries_of_other_sources_are_not_called(monkeypatch):
+    class Longer(library.Pass):
+        _fields_ = (("more", library.c_int64),)
+
+    monkeypatch.setattr(library, "Pass", Longer)
+    assert open_library.__wrapped__(BUILT[0]) is None
+
+
+def test_a_missing_or_failing_compiler_is_reported(monkeypatch, tmp_path):
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    assert "no C++ compiler was found" in build.compile_libraries(tmp_path)
+    monkeypatch.setenv("CXX", f"{sys.executable} -c 'raise SystemExit(3)'")
+    assert "failed" in build.compile_libraries(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(build.find_compiler() is None, reason="there is no C++ compiler")
+def test_the_sources_compile_without_a_warning():
+    command = [*build.find_compiler(), "-std=c++17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
+    for name in ("pass.cpp", "select.cpp"):
+        done = subprocess.run([*command, build.FOLDER / name], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
