@@ -116,16 +116,19 @@ def test_lines_and_planes_have_none(n_columns):
 
 
 def test_auto_does_not_collapse_on_narrow_kernels_where_minus_five_does():
-    X, y = blobs(4, 10, 60, 1.0, seed=1)
-    X = X / np.std(X)
-    settings = {"bandwidth": 0.5, "n_components": 300, "random_state": 0}
-    with pytest.warns(ConvergenceWarning, match="All 4 centroids collapsed into one"):
-        fixed = KernelPowerKMeans(4, s_init=-5.0, **settings).fit(X)
-    assert len(np.unique(fixed.labels_)) == 1
-    auto = KernelPowerKMeans(4, **settings).fit(X)
-    assert auto.critical_exponent_ < -10
-    assert len(np.unique(auto.labels_)) == 4
-    assert clustering_accuracy(y, auto.labels_) > 0.8
+    accuracies = []
+    for seed in range(3):
+        X, y = blobs(4, 10, 60, 1.0, seed=seed)
+        X = X / np.std(X)
+        settings = {"bandwidth": 0.5, "n_components": 300, "random_state": 0}
+        with pytest.warns(ConvergenceWarning, match="All 4 centroids collapsed into one"):
+            fixed = KernelPowerKMeans(4, s_init=-5.0, **settings).fit(X)
+        assert len(np.unique(fixed.labels_)) == 1
+        auto = KernelPowerKMeans(4, **settings).fit(X)
+        assert auto.critical_exponent_ < -10
+        assert len(np.unique(auto.labels_)) == 4
+        accuracies.append(clustering_accuracy(y, auto.labels_))
+    assert np.mean(accuracies) > 0.8
 
 
 def test_the_start_of_the_history_is_the_multiple_of_the_critical_exponent():

@@ -10,7 +10,7 @@ from powerkmeans.checks import check_weight
 from powerkmeans.engines.blas import single_threaded_blas
 from powerkmeans.estimators import KernelPowerKMeans
 from powerkmeans.fit import make_task
-from powerkmeans.fitting.collapse import find_collapse
+from powerkmeans.fitting.collapse import FULL_STEPS, find_collapse
 from powerkmeans.settings import check_settings
 from powerkmeans.types import Views
 from powerkmeans.views import FLOATS
@@ -79,4 +79,4 @@ def critical_exponent(
     X = check_array(features, accept_sparse="csr", dtype=FLOATS, order="C", input_name="features")
     views = Views(("features",), (X,), check_weight(sample_weight, X.shape[0], X.dtype))
     with single_threaded_blas():
-        return find_collapse(make_task(views, settings, seed=0)).critical
+        return find_collapse(make_task(views, settings, seed=0), FULL_STEPS).critical

@@ -17,6 +17,7 @@ from powerkmeans.fitting.baseline import chance_shares
 from powerkmeans.fitting.collapse import collapsed_losses, find_collapse
 from powerkmeans.fitting.listener import Listener
 from powerkmeans.fitting.moves import harden, improve
+from powerkmeans.fitting.pilot import pilot_of
 from powerkmeans.fitting.preparation import WORKING_PER_CLUSTER, Prepared, prepare_features
 from powerkmeans.fitting.starts import Start, needs_collapse, place, place_rows, plan_starts
 from powerkmeans.fitting.task import Task
@@ -59,6 +60,9 @@ def fit_views(views: Views, settings: Settings, seed: int, listener: Listener) -
         for note in task.prepared.notes:
             listener.note(note)
         listener.note(f"kernel: {task.prepared.kernel.name}")
+        full, task = task, (pilot_of(task) if isinstance(settings.s_init, str) else None) or task
+        if task is not full:
+            listener.note(f"annealing on {task.prepared.engine.n_samples} rows, then k-means steps on all")
         collapse = find_collapse(task) if needs_collapse(settings) else None
         critical = None if collapse is None else collapse.critical
         listener.note(_about_critical(critical))
@@ -80,12 +84,17 @@ def fit_views(views: Views, settings: Settings, seed: int, listener: Listener) -
         best = choose_restart(restarts)
         if isinstance(settings.s_init, str) and results[-1].status is not Status.INTERRUPTED:
             results[best], restarts[best] = improve(task, results[best], restarts[best], listener)
+        if task is not full and results[-1].status is not Status.INTERRUPTED:
+            listener.begin(f"all {full.prepared.engine.n_samples} rows")
+            results[best] = harden(full, results[best], listener.iteration)
+            restarts[best] = _restart(full, starts[best], results[best], restarts[best].n_moves)
+            listener.end(_about_run(restarts[best]))
         kept = restarts[best]
         listener.done(f"kept {kept.init}, {kept.n_moves} moves: hard objective {kept.hard_objective:.8g}")
         if len(task.problem.scatter) > 1:
             weights = zip(task.prepared.views.names, results[best].parameters.view_weights, strict=True)
             listener.note("view weights: " + ", ".join(f"{name} {weight:.3f}" for name, weight in weights))
-        finished = _finish(views, task, results[best])
+        finished = _finish(views, full, results[best])
         return replace(finished, critical=critical, restarts=tuple(restarts), best=best)
 
 
@@ -256,7 +265,7 @@ def _median_scatter(prepared: Prepared) -> Float64Array:
     return np.array(medians)
 
 
-def _restart(task: Task, start: Start, result: SolverResult) -> Restart:
+def _restart(task: Task, start: Start, result: SolverResult, n_moves: int = 0) -> Restart:
     value, loss = task.hard_objective(result.parameters)
     return Restart(
         init=start.init,
@@ -266,6 +275,7 @@ def _restart(task: Task, start: Start, result: SolverResult) -> Restart:
         status=result.status,
         hard_objective=value,
         hard_loss=loss,
+        n_moves=n_moves,
     )
 
 

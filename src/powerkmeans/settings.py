@@ -43,7 +43,7 @@ class Settings:
     reference_distance: str | float
     s_init: str | float
     anneal_factor: float
-    anneal_every: int
+    anneal_every: int | str
     init: Any
     n_init: str | int
     max_iter: int
@@ -209,7 +209,7 @@ _CHECKS: dict[str, Check] = {
     "reference_distance": _word_or(("global", "median", "within"), _POSITIVE, "a finite number > 0"),
     "s_init": _s_init,
     "anneal_factor": _real(lambda x: 1 <= x < math.inf, "a finite number >= 1"),
-    "anneal_every": _integer(1),
+    "anneal_every": _word_or(("auto",), _integer(1), "an int >= 1"),
     "init": _init,
     "n_init": _word_or(("auto",), _integer(1), "an int >= 1"),
     "max_iter": _integer(1),

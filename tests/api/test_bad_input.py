@@ -76,7 +76,7 @@ PARAMETERS = [
     ({"s_init": float("nan")}, "The 's_init' parameter must be 'auto' or a negative number"),
     ({"s_init": "low"}, "The 's_init' parameter must be 'auto' or a negative number (-inf is k-means). Got 'low'"),
     ({"anneal_factor": 0.9}, "The 'anneal_factor' parameter must be a finite number >= 1. Got 0.9"),
-    ({"anneal_every": 0}, "The 'anneal_every' parameter must be an int in the range [1, inf)"),
+    ({"anneal_every": 0}, "The 'anneal_every' parameter must be 'auto' or an int >= 1"),
     ({"init": "best"}, "The 'init' parameter must be one of 'auto', 'cloud'"),
     ({"init": None}, "or an array of centroids. Got None"),
     ({"init": np.zeros((2, 3))}, "The shape of the initial centers (2, 3) does not match n_clusters=3."),

@@ -16,7 +16,7 @@ SOURCE = Path(powerkmeans.__file__).parent
 
 # a module may import from its own layer and from those to the left
 LAYERS = [
-    ["types"],
+    ["types", "sources"],
     ["streams", "features", "objective", "metrics", "callbacks", "warn", "tables", "checks"],
     ["views", "settings", "engines", "kernels", "solver", "model"],
     ["fitting"],
@@ -105,7 +105,7 @@ SHARED = {
     "reference_distance": "global",
     "s_init": "auto",
     "anneal_factor": 1.04,
-    "anneal_every": 2,
+    "anneal_every": "auto",
     "init": "auto",
     "n_init": "auto",
     "max_iter": 300,

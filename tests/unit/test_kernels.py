@@ -67,6 +67,13 @@ def test_sums_are_those_of_numpy(compiled, dtype, membership, missing, shape, s)
     assert_same(engine.fold(compiled.statistics, inputs), engine.fold(block_statistics, inputs), dtype)
 
 
+def test_the_precision_is_that_of_the_pass_not_of_the_weights(compiled):
+    X, _ = blobs(3, spread=0.1)
+    engine = make_engine([X], np.ones(len(X), dtype=np.float32))
+    inputs = prepare(Parameters(X[::40], np.ones(1)), -2.0, make_problem([X]), np.dtype(np.float64))
+    assert_same(engine.fold(compiled.statistics, inputs), engine.fold(block_statistics, inputs), np.float64)
+
+
 def fourier_maps(widths, dtype, seed=0, n_frequencies=9, bandwidth=1.0):
     rng = np.random.default_rng(seed)
     return tuple(

@@ -10,7 +10,7 @@ from helpers import blobs, make_engine, make_problem, pass_over
 from powerkmeans import critical_exponent
 from powerkmeans.objective.membership import make_membership
 from powerkmeans.objective.updates import entropic_weights, updated
-from powerkmeans.solver.annealing import Geometric, Hard, critical_value
+from powerkmeans.solver.annealing import Geometric, Hard, Pace, Unfolding, critical_value
 from powerkmeans.solver.initialize import plus_plus, random_rows
 from powerkmeans.solver.mm import _settled, _Snapshot, count_apart, minimise
 from powerkmeans.solver.relocate import propose_move
@@ -22,20 +22,48 @@ def solve(X, problem, start, schedule, **options):
     return minimise(pass_over(make_engine([X]), problem), start, schedule=schedule, problem=problem, **options)
 
 
+def pace(done, waited=1, moved=1.0, growing=False):
+    return Pace(done, waited, moved, growing)
+
+
 def test_geometric_schedule():
     schedule = Geometric(-2.0, 1.5, 3)
-    assert [schedule(t) for t in range(7)] == pytest.approx([-2, -2, -2, -3, -3, -3, -4.5])
-    assert not schedule.ended(0)
-    assert schedule.ended(60)
-    assert math.isfinite(schedule(10**9))
-    assert Geometric(-2.0, 1.0, 3).ended(0)
+    found = [schedule.s_init, *(schedule.after(0.0, pace(done)) for done in range(1, 7))]
+    assert found == pytest.approx([-2, -2, -2, -3, -3, -3, -4.5])
+    assert not schedule.ended(-2.0)
+    assert schedule.ended(-200.0)
+    assert not schedule.hands_over(-1e9)
+    assert math.isfinite(schedule.after(0.0, pace(10**9)))
+    assert Geometric(-2.0, 1.0, 3).ended(-2.0)
     assert Geometric(-2.0, 1.1, 9).window == 10
     assert Geometric(-2.0, 1.0, 9).window == 5
 
 
+def test_unfolding_waits_while_clusters_separate_and_hurries_where_nothing_moves():
+    schedule = Unfolding(-2.0, 1.1)
+    assert schedule.after(-3.0, pace(5)) == pytest.approx(-3.3)
+    assert schedule.after(-3.0, pace(5, growing=True)) == -3.0
+    assert schedule.after(-3.0, pace(50, waited=16, growing=True)) == pytest.approx(-3.3)
+    assert schedule.after(-3.0, pace(5, moved=1e-4)) == pytest.approx(-3 * 1.1**3)
+    assert Unfolding(-2.0, 1.0).after(-2.0, pace(5, moved=0.0)) == -2.0
+    assert math.isfinite(schedule.after(-1e300, pace(5)))
+
+
 def test_hard_schedule():
-    assert Hard()(5) == -math.inf
-    assert Hard().ended(0)
+    assert Hard().s_init == Hard().after(-1.0, pace(5)) == -math.inf
+    assert Hard().ended(-math.inf)
+
+
+def test_a_schedule_hands_over_once_centroids_are_apart():
+    X, _ = blobs(3, spread=1.0)
+    problem = make_problem([X])
+    start = Parameters(X[[0, 50, 100]].astype(float), np.ones(1))
+    result = solve(X, problem, start, Geometric(-2.0, 1.1, 1, hand_over=-4.0), tol=0.0, max_iter=100)
+    assert result.status is Status.CONVERGED
+    assert -4.4 < result.s <= -4.0
+    together = Parameters(np.repeat(X[:1], 3, axis=0).astype(float), np.ones(1))
+    result = solve(X, problem, together, Geometric(-2.0, 1.1, 1, hand_over=-4.0), tol=0.0, max_iter=30)
+    assert result.status is Status.MAX_ITER
 
 
 def test_a_centroid_without_weight_keeps_its_place():

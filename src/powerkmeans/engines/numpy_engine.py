@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, fields
 from itertools import islice
 from numbers import Integral
@@ -54,6 +55,19 @@ class NumpyOptions:
             raise ValueError(f"kernel must be 'auto', 'numpy' or 'compiled', got {self.kernel!r}.")
 
 
+class _Workers:
+    """Threads that all engines of one fit share; they end with it."""
+
+    def __init__(self) -> None:
+        self._pool: ThreadPoolExecutor | None = None
+        self._size = 0
+
+    def of(self, size: int) -> ThreadPoolExecutor:
+        if self._pool is None or self._size < size:
+            self._pool, self._size = ThreadPoolExecutor(size, "powerkmeans"), size
+        return self._pool
+
+
 class NumpyEngine:
     """Fixed blocks of rows; the same bits for any number of threads."""
 
@@ -63,7 +77,9 @@ class NumpyEngine:
         options: NumpyOptions,
         maps: tuple[FeatureMap, ...] | None = None,
         working: int = 0,
+        workers: _Workers | None = None,
     ) -> None:
+        self._workers = workers or _Workers()
         self._views = views
         self._present = None if views.present is None else np.ascontiguousarray(views.present.T)
         self._options = options
@@ -82,7 +98,7 @@ class NumpyEngine:
 
         ``working`` is how many numbers a row the functions to come will hold besides the features.
         """
-        mapped = NumpyEngine(self._views, self._options, maps, working)
+        mapped = NumpyEngine(self._views, self._options, maps, working, self._workers)
         if keep and mapped._fits:
             mapped._features = list(mapped._in_order(mapped._mapped, range(mapped._n_blocks)))
         return mapped
@@ -187,13 +203,17 @@ class NumpyEngine:
             if n_threads == 1:
                 yield from map(quiet, indices)
                 return
-            with ThreadPoolExecutor(n_threads) as pool:
-                waiting = iter(indices)
-                running = [pool.submit(quiet, i) for i in islice(waiting, 4 * n_threads)]
+            pool, waiting = self._workers.of(n_threads), iter(indices)
+            running = deque(pool.submit(quiet, i) for i in islice(waiting, 4 * n_threads))
+            try:
                 while running:
-                    result = running.pop(0).result()
+                    result = running.popleft().result()
                     running.extend(pool.submit(quiet, i) for i in islice(waiting, 1))
                     yield result
+            finally:  # nothing goes on behind an error
+                for task_ahead in running:
+                    task_ahead.cancel()
+                wait(running)
 
 
 def _is_int(value: object, smallest: int) -> bool:

@@ -80,8 +80,9 @@ class KernelPowerKMeans(PowerKMeansBase):
     anneal_factor : float >= 1, default=1.04
         Factor by which the exponent grows in size.
 
-    anneal_every : int, default=2
-        Number of iterations between two such steps.
+    anneal_every : "auto" or int, default="auto"
+        Number of iterations between two such steps. ``"auto"``: with ``s_init="auto"`` one, but the exponent
+        waits while clusters separate and hurries where nothing moves; else two, as in the paper.
 
     init : {"auto", "cloud", "k-means++", "k-means", "random"} or array, default="auto"
         Starting centroids. ``"cloud"``: a small cloud around the mean; ``"k-means++"`` and ``"random"``:
@@ -103,9 +104,11 @@ class KernelPowerKMeans(PowerKMeansBase):
         A run has converged when, besides unchanged cluster sizes, no centroid's squared step exceeds
         ``tol`` times the mean squared distance to the nearest centroid.
 
-    engine : "auto", "numpy" or ``powerkmeans.engines.NumpyOptions``, default="auto"
-        Where the work is done. ``NumpyOptions(n_threads=..., memory_budget=...)`` sets the number of
-        threads and the memory for stored features; neither changes the result.
+    engine : "auto", "compiled", "numpy" or ``powerkmeans.engines.NumpyOptions``, default="auto"
+        How the work is done: ``"compiled"`` by the library that is built at installation if there is a C++
+        compiler, ``"numpy"`` without it; ``"auto"`` by the first of the two that is there.
+        ``NumpyOptions(n_threads=..., memory_budget=..., kernel=...)`` also sets the number of threads and the
+        memory for stored features. The answers agree to rounding.
 
     random_state : int, RandomState instance or None, default=None
         Seeds the features and the starts. An int makes results reproducible.
@@ -188,7 +191,7 @@ class KernelPowerKMeans(PowerKMeansBase):
         reference_distance: str | float = "global",
         s_init: str | float = "auto",
         anneal_factor: float = 1.04,
-        anneal_every: int = 2,
+        anneal_every: int | str = "auto",
         init: Any = "auto",
         n_init: str | int = "auto",
         max_iter: int = 300,

@@ -90,8 +90,9 @@ class MultiViewPowerKMeans(PowerKMeansBase):
     anneal_factor : float >= 1, default=1.04
         Factor by which the exponent grows in size.
 
-    anneal_every : int, default=2
-        Number of iterations between two such steps.
+    anneal_every : "auto" or int, default="auto"
+        Number of iterations between two such steps. ``"auto"``: with ``s_init="auto"`` one, but the exponent
+        waits while clusters separate and hurries where nothing moves; else two, as in the paper.
 
     init : {"auto", "cloud", "k-means++", "k-means", "random"} or centroids, default="auto"
         Starting centroids; see :class:`KernelPowerKMeans`. Given ones have the form of ``X`` with a row a cluster,
@@ -107,8 +108,11 @@ class MultiViewPowerKMeans(PowerKMeansBase):
     tol : float, default=1e-4
         Tolerance of convergence; see :class:`KernelPowerKMeans`.
 
-    engine : "auto", "numpy" or ``powerkmeans.engines.NumpyOptions``, default="auto"
-        Where the work is done.
+    engine : "auto", "compiled", "numpy" or ``powerkmeans.engines.NumpyOptions``, default="auto"
+        How the work is done: ``"compiled"`` by the library that is built at installation if there is a C++
+        compiler, ``"numpy"`` without it; ``"auto"`` by the first of the two that is there.
+        ``NumpyOptions(n_threads=..., memory_budget=..., kernel=...)`` also sets the number of threads and the
+        memory for stored features. The answers agree to rounding.
 
     random_state : int, RandomState instance or None, default=None
         Seeds the features and the starts. Several views draw by their names, so neither their order nor another
@@ -197,7 +201,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         reference_distance: str | float = "global",
         s_init: str | float = "auto",
         anneal_factor: float = 1.04,
-        anneal_every: int = 2,
+        anneal_every: int | str = "auto",
         init: Any = "auto",
         n_init: str | int = "auto",
         max_iter: int = 300,

@@ -17,7 +17,9 @@ from powerkmeans.types import Engine, Float64Array
 
 # Up to this many features the second moments are formed whole; beyond, on a leading subspace.
 WHOLE_MOMENTS = 512
-_OVERSAMPLING, _KRYLOV_STEPS, _KRYLOV_WIDTH = 8, 16, 512
+_OVERSAMPLING, _KRYLOV_WIDTH = 8, 512
+# steps of the subspace: for starts, which four digits of the exponent are enough for, and for the exponent itself
+QUICK_STEPS, FULL_STEPS = 4, 16
 _FIXED_POINT_STEPS, _FIXED_POINT_TOL = 100, 1e-9
 # what is left of a block of length one below this is rounding
 _EXHAUSTED = 1e-10
@@ -56,8 +58,8 @@ class Collapse:
         return values, vectors * np.where(self.generic @ vectors < 0, -1.0, 1.0)
 
 
-def find_collapse(task: Task) -> Collapse:
-    """Find the collapsed point and linearise the iteration there."""
+def find_collapse(task: Task, steps: int = QUICK_STEPS) -> Collapse:
+    """Find the collapsed point and linearise the iteration there, on a subspace of so many steps if it is wide."""
     engine, problem = task.prepared.engine, task.problem
     inputs = _at_mean(task)
     if not (isinstance(problem.membership, Fuzzy) and len(problem.scatter) == 1):
@@ -66,7 +68,7 @@ def find_collapse(task: Task) -> Collapse:
             inputs = replace(inputs, balance=np.sqrt(sums.pull / sums.mass))
     if problem.splits[-1] > WHOLE_MOMENTS:
         rank = min(task.settings.n_clusters + _OVERSAMPLING, problem.splits[-1] // 2)
-        inputs = _on_leading_basis(engine, inputs, rank, task.stream("collapse"))
+        inputs = _on_leading_basis(engine, inputs, rank, steps, task.stream("collapse"))
     moments = engine.fold(moment_sums, inputs)
     pull = float(moments.pull)
     _check_pull(pull)
@@ -134,11 +136,13 @@ def _check_pull(total: float) -> None:
         )
 
 
-def _on_leading_basis(engine: Engine, inputs: CollapseInput, rank: int, rng: np.random.Generator) -> CollapseInput:
+def _on_leading_basis(
+    engine: Engine, inputs: CollapseInput, rank: int, steps: int, rng: np.random.Generator
+) -> CollapseInput:
     """Span the directions that matter to the covariance and to the growth rate: a block Krylov space."""
     block = np.linalg.qr(rng.standard_normal((len(inputs.point), rank)))[0]
     basis = block
-    for _ in range(min(_KRYLOV_STEPS, max(1, min(_KRYLOV_WIDTH, len(basis)) // rank - 1))):
+    for _ in range(min(steps, max(1, min(_KRYLOV_WIDTH, len(basis)) // rank - 1))):
         sums = engine.fold(moment_sums, replace(inputs, basis=block))
         pulls = sums.sharp + sums.flat
         mixed = sums.covariance / _length(sums.covariance) + pulls / _length(pulls)

@@ -12,7 +12,7 @@ from powerkmeans.fitting.task import Task
 from powerkmeans.model import Restart
 from powerkmeans.objective.block import block_labels, prepare
 from powerkmeans.objective.updates import column_scale
-from powerkmeans.solver.annealing import Geometric, Hard
+from powerkmeans.solver.annealing import Hard
 from powerkmeans.solver.relocate import propose_move
 from powerkmeans.types import Array, Block, OnIteration, Parameters, RowSample, SolverResult, Status
 
@@ -47,11 +47,9 @@ def improve(
         if len(result.history) >= settings.max_iter:
             return result._replace(status=Status.MAX_ITER), replace(restart, status=Status.MAX_ITER)
         listener.begin(f"move {restart.n_moves + 1}: a centroid goes where it saves more")
-        schedule = Geometric(result.s, settings.anneal_factor, settings.anneal_every)
         left = settings.max_iter - len(result.history)
-        moved = task.minimise(start, schedule, listener.iteration, left)
-        moved = moved._replace(history=result.history + moved.history)
-        moved = harden(task, moved, listener.iteration)
+        moved = task.minimise(start, Hard(), listener.iteration, left)
+        moved = moved._replace(s=result.s, history=result.history + moved.history)
         value, loss = task.hard_objective(moved.parameters)
         pays = value <= restart.hard_objective - MARGIN * restart.hard_loss
         listener.end(f"hard objective {value:.8g}, {'kept' if pays else 'taken back'}")

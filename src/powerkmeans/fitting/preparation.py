@@ -91,11 +91,11 @@ def _prepare(views: Views, own: tuple[ViewSettings, ...], settings: Settings, se
     choices = enumerate(zip(samples, bandwidths, own, strict=True))
     maps = tuple(_map(views, index, *choice, settings.n_clusters, seed) for index, choice in choices)
     uncentred = tuple(make_centred(m, np.zeros(m.n_outputs), rows.dtype) for m in maps)
-    means = _means(_seen_through(rows, uncentred, settings, keep=False), [m.n_outputs for m in maps])
+    means = _means(seen_through(rows, uncentred, settings, keep=False), [m.n_outputs for m in maps])
     centred = tuple(make_centred(m, mean, rows.dtype) for m, mean in zip(maps, means, strict=True))
     scaled = settings.view_scaling is not None or views.present is not None
     # features that will be scaled yet are not stored
-    features = _seen_through(rows, centred, settings, keep=not scaled)
+    features = seen_through(rows, centred, settings, keep=not scaled)
     sums = features.fold(scatter_sums, None)
     scatter = sums.scatter / sums.weight
     parts = zip(maps, means, scatter, bandwidths, strict=True)
@@ -107,7 +107,7 @@ def _prepare(views: Views, own: tuple[ViewSettings, ...], settings: Settings, se
     scales = _scales(scatter, sums, settings)
     if scaled:
         centred = tuple(m.scaled(float(scale)) for m, scale in zip(centred, scales, strict=True))
-        features = _seen_through(rows, centred, settings)
+        features = seen_through(rows, centred, settings)
     notes = _notes(views, own, bandwidths, settings.n_clusters)
     scatter = scatter * scales**2
     return Prepared(rows, features, kernel, views, centred, scatter, sample, tuple(samples), bandwidths, notes)
@@ -139,7 +139,8 @@ def _prepare_varied(
     return _prepare(rest, tuple(own[i] for i in kept), settings, seed)
 
 
-def _seen_through(rows: Engine, maps: tuple[CentredMap, ...], settings: Settings, keep: bool = True) -> Engine:
+def seen_through(rows: Engine, maps: tuple[CentredMap, ...], settings: Settings, keep: bool = True) -> Engine:
+    """Rows through centred maps, in the fastest form that there is of them."""
     fast = tuple(map(choose_kernel(rows.kernel).accelerated, maps))
     return rows.with_features(fast, keep=keep, working=WORKING_PER_CLUSTER * settings.n_clusters)
 

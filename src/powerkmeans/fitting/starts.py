@@ -11,7 +11,7 @@ from powerkmeans.checks import check_init
 from powerkmeans.fitting.collapse import Collapse
 from powerkmeans.fitting.task import Task
 from powerkmeans.settings import Settings
-from powerkmeans.solver.annealing import SMALLEST_START, Geometric, Hard, Schedule
+from powerkmeans.solver.annealing import SMALLEST_START, Geometric, Hard, Schedule, Unfolding
 from powerkmeans.solver.initialize import cloud, plus_plus, random_rows
 from powerkmeans.streams import thin
 from powerkmeans.types import Float64Array, Parameters, RowSample
@@ -21,6 +21,10 @@ from powerkmeans.warn import warn_caller
 CLOUD_MULTIPLE, OTHER_MULTIPLE = 0.9, 1.2
 # ... and before which none may be taken to have converged
 SETTLE_MULTIPLE = 1.5
+# beyond both this exponent and this multiple of the critical one k-means does the rest: weights are hard
+HARD_EXPONENT, HARD_MULTIPLE = -15.0, 6.0
+# steps of the annealing are this much longer than to the minimum of the surrogate, and half as many will do
+RELAXATION = 1.8
 
 
 # the part of the cloud that views have to themselves where samples lack views
@@ -77,9 +81,20 @@ def _start(kind: str, settings: Settings, critical: float | None) -> Start:
         s_init = settings.s_init
     if s_init == -math.inf:
         return Start(kind, s_init, Hard())
-    settle_below = 0.0 if critical is None else SETTLE_MULTIPLE * critical
-    schedule = Geometric(s_init, settings.anneal_factor, settings.anneal_every, settle_below)
-    return Start(kind, s_init, schedule)
+    return Start(kind, s_init, _schedule(s_init, settings, critical))
+
+
+def _schedule(s_init: float, settings: Settings, critical: float | None) -> Schedule:
+    """The paper's schedule where the exponent is given; else longer steps that end as k-means."""
+    factor, every = settings.anneal_factor, settings.anneal_every
+    if not isinstance(settings.s_init, str):
+        settle_below = 0.0 if critical is None else SETTLE_MULTIPLE * critical
+        return Geometric(s_init, factor, 2 if isinstance(every, str) else every, settle_below)
+    assert critical is not None
+    limits = SETTLE_MULTIPLE * critical, min(HARD_EXPONENT, HARD_MULTIPLE * critical), RELAXATION
+    if isinstance(every, str):
+        return Unfolding(s_init, factor, 1, *limits)
+    return Geometric(s_init, factor, every, *limits)
 
 
 def place(start: Start, task: Task, collapse: Collapse | None, rng: np.random.Generator) -> Parameters:

@@ -71,7 +71,7 @@ class CompiledKernel:
         return FastMap(feature_map, self.target) if isinstance(feature_map.base, FourierMap) else feature_map
 
     def _run(self, block: Block, inputs: PassInput, maps: tuple[CentredMap, ...] | None) -> PassStatistics:
-        dtype, arguments = np.dtype(block.weight.dtype), _Arguments()
+        dtype, arguments = inputs.dtype, _Arguments()
         n_clusters, n_views = inputs.center_norms[0].shape[0], len(block.views)
         width = sum(projection.shape[0] for projection in inputs.projections)
         sums = PassStatistics(
@@ -135,8 +135,8 @@ class _Arguments:
             s=-1e30 if hard else inputs.s,
             fuzziness=inputs.membership.fuzziness,
             views=views,
-            weight=self._pointer(block.weight, block.weight.dtype),
-            moment=self._pointer(sums.moment, block.weight.dtype),
+            weight=self._pointer(block.weight, inputs.dtype),
+            moment=self._pointer(sums.moment, inputs.dtype),
             mass=self._pointer(sums.mass),
             scatter=self._pointer(sums.scatter),
             residual=self._pointer(sums.residual),
@@ -160,7 +160,7 @@ class _Arguments:
     def _fill(
         self, view: View, index: int, block: Block, inputs: PassInput, feature_map: CentredMap | None
     ) -> None:
-        dtype = block.weight.dtype
+        dtype = inputs.dtype
         view.width = inputs.projections[index].shape[0]
         view.weight, view.reference = inputs.view_weights[index], inputs.references[index]
         view.rows = self._pointer(block.views[index], dtype)

@@ -33,6 +33,11 @@ class PassInput:
     projections: tuple[Array, ...]
     center_norms: tuple[Array, ...]
 
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The precision of the pass."""
+        return np.dtype(self.projections[0].dtype)
+
 
 def prepare(parameters: Parameters, s: float, problem: Problem, dtype: np.dtype[Any]) -> PassInput:
     """Cast the parameters to the precision of the data and fold in what does not change in a pass."""
@@ -181,9 +186,10 @@ def _log_memberships(distance: Array, reference: Array, inputs: PassInput, xp: A
 
 
 def block_labels(block: Block, inputs: PassInput) -> Array:
-    """The cluster of largest probability, (b,)."""
+    """The nearest cluster, (b,): memberships fall with the distance, so it is that of largest probability."""
     xp = array_namespace(block.views[0])
-    return xp.astype(xp.argmax(block_probabilities(block, inputs), axis=1), xp.int32)
+    distance, _ = sample_distances(block, inputs, xp)
+    return xp.astype(xp.argmin(distance, axis=0), xp.int32)
 
 
 def block_typicality(block: Block, inputs: PassInput) -> Array:

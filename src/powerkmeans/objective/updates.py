@@ -12,12 +12,17 @@ from powerkmeans.types import Float64Array, Parameters, PassStatistics, Problem
 SMALLEST_VIEW_WEIGHT = 1e-12
 
 
-def updated(old: Parameters, sums: PassStatistics, problem: Problem) -> Parameters:
-    """One step of majorise-minimise: centroids first, then view weights at the new centroids."""
-    centers = updated_centers(old, sums, problem)
+def updated(old: Parameters, sums: PassStatistics, problem: Problem, relaxation: float = 1.0) -> Parameters:
+    """One step of majorise-minimise: centroids first, then view weights at the new centroids.
+
+    ``relaxation`` multiplies the centroids' step to the minimum of the surrogate. The surrogate is quadratic in
+    them, so it falls for any value between 0 and 2, and so does the objective.
+    """
+    minimum = updated_centers(old, sums, problem)
+    centers = minimum if relaxation == 1 else old.centers + relaxation * (minimum - old.centers)
     if len(old.view_weights) == 1:
         return Parameters(centers, old.view_weights)
-    losses = view_losses(old.centers, centers, sums, problem)
+    losses = view_losses(minimum - old.centers, relaxation, sums, problem)
     return Parameters(centers, best_weights(losses, problem))
 
 
@@ -30,15 +35,14 @@ def updated_centers(old: Parameters, sums: PassStatistics, problem: Problem) -> 
     return centers
 
 
-def view_losses(old: Float64Array, new: Float64Array, sums: PassStatistics, problem: Problem) -> Float64Array:
-    """View l's part of the surrogate at the new centroids.
+def view_losses(step: Float64Array, relaxation: float, sums: PassStatistics, problem: Problem) -> Float64Array:
+    """View l's part of the surrogate at the centroids moved by ``relaxation`` (rho) times ``step`` (delta).
 
-    ``c_l = sum_j [D_jl - N_jl ||theta_jl(new) - theta_jl(old)||^2] + sum_j R_jl eta_l``: the scatter
-    about a weighted mean is that about any point less the mass times the squared shift.
+    ``c_l = sum_j [D_jl - rho (2 - rho) N_jl ||delta_jl||^2] + sum_j R_jl eta_l``, where ``delta`` leads to the
+    weighted means: the scatter about those is that about any point less the mass times the squared distance.
     """
-    step = new - old
     shifts = np.stack([np.sum(step[:, part] ** 2, axis=1) for part in problem.view_slices], axis=1)
-    explained = np.sum(sums.scatter - sums.mass * shifts, axis=0)
+    explained = np.sum(sums.scatter - relaxation * (2 - relaxation) * sums.mass * shifts, axis=0)
     return explained + np.sum(sums.residual, axis=0) * problem.reference_distance
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from scipy.optimize import brentq
@@ -16,23 +16,54 @@ END_OF_ANNEALING = -200.0
 # the start where the collapse is unstable at every exponent, so that no critical one exists
 SMALLEST_START = 0.5
 _LONGEST_ANNEALING = 60.0
+# how long a schedule waits for growing steps, which squared steps over the spread are nothing, and its haste then
+LONGEST_WAIT, QUIET, QUICK_STEPS = 16, 1e-3, 3
+
+
+class Pace(NamedTuple):
+    """What a schedule may go by.
+
+    done : iterations so far
+    waited : of them, those at the present exponent
+    moved : the largest squared step, over the spread within clusters
+    growing : whether that step was longer than the one before
+    """
+
+    done: int
+    waited: int
+    moved: float
+    growing: bool
 
 
 class Schedule(Protocol):
-    """The exponent at each iteration."""
+    """Which exponents a run goes through, and where it may end."""
 
-    def __call__(self, iteration: int) -> float: ...
-    def ended(self, iteration: int) -> bool:
+    @property
+    def s_init(self) -> float: ...
+    def after(self, s: float, pace: Pace) -> float:
+        """The exponent of the next iteration."""
+        ...
+
+    def ended(self, s: float) -> bool:
         """Whether waiting longer cannot separate clusters any more."""
         ...
 
-    def settles(self, iteration: int) -> bool:
+    def settles(self, s: float) -> bool:
         """Whether a state that stands still here may be taken for the end."""
+        ...
+
+    def hands_over(self, s: float) -> bool:
+        """Whether weights are so hard that k-means may do the rest, converged or not."""
         ...
 
     @property
     def window(self) -> int:
         """Over how many iterations nothing may change for the run to count as converged."""
+        ...
+
+    @property
+    def relaxation(self) -> float:
+        """What multiplies each step of the centroids, below 2."""
         ...
 
 
@@ -41,23 +72,28 @@ class Geometric:
     """``s = s_init * factor^(iteration // every)`` (paper: Alg. RFF-KPKM, step 6).
 
     Around the critical exponent centroids move slowly because nothing pulls them either way; a run may
-    settle only once ``s`` is below ``settle_below``.
+    settle only once ``s`` is below ``settle_below``, and need not once it is below ``hand_over``.
     """
 
     s_init: float
     factor: float = 1.04
     every: int = 2
     settle_below: float = 0.0
+    hand_over: float = -math.inf
+    relaxation: float = 1.0
 
-    def __call__(self, iteration: int) -> float:
-        exponent = min(iteration // self.every * math.log(self.factor), _LONGEST_ANNEALING)
+    def after(self, s: float, pace: Pace) -> float:
+        exponent = min(pace.done // self.every * math.log(self.factor), _LONGEST_ANNEALING)
         return self.s_init * math.exp(exponent)
 
-    def ended(self, iteration: int) -> bool:
-        return self.factor == 1 or self(iteration) <= min(END_OF_ANNEALING, 2 * self.settle_below)
+    def ended(self, s: float) -> bool:
+        return self.factor == 1 or s <= min(END_OF_ANNEALING, 2 * self.settle_below)
 
-    def settles(self, iteration: int) -> bool:
-        return self(iteration) <= self.settle_below
+    def settles(self, s: float) -> bool:
+        return s <= self.settle_below
+
+    def hands_over(self, s: float) -> bool:
+        return s <= self.hand_over
 
     @property
     def window(self) -> int:
@@ -65,18 +101,40 @@ class Geometric:
 
 
 @dataclass(frozen=True)
+class Unfolding(Geometric):
+    """``s`` grows by ``factor`` an iteration; not at all while clusters separate, faster where nothing moves.
+
+    Separation begins as a displacement that each iteration multiplies: steps that grow. The schedule waits for
+    it to run its course, and is three steps quicker where the largest one is negligible.
+    """
+
+    every: int = 1
+
+    def after(self, s: float, pace: Pace) -> float:
+        if self.factor == 1 or (pace.growing and pace.waited < LONGEST_WAIT):
+            return s
+        faster = self.factor ** (QUICK_STEPS if pace.moved < QUIET else 1)
+        return max(s * faster, self.s_init * math.exp(_LONGEST_ANNEALING))
+
+
+@dataclass(frozen=True)
 class Hard:
     """``s = -inf`` throughout: (kernel) k-means, stopped by the first step that is small enough."""
 
+    s_init: float = -math.inf
     window: int = 1
+    relaxation: float = 1.0
 
-    def __call__(self, iteration: int) -> float:
+    def after(self, s: float, pace: Pace) -> float:
         return -math.inf
 
-    def ended(self, iteration: int) -> bool:
+    def hands_over(self, s: float) -> bool:
+        return False
+
+    def ended(self, s: float) -> bool:
         return True
 
-    def settles(self, iteration: int) -> bool:
+    def settles(self, s: float) -> bool:
         return True
 
 

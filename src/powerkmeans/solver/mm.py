@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from powerkmeans.objective.updates import column_scale, objective_value, shift_norms, updated
-from powerkmeans.solver.annealing import Schedule
+from powerkmeans.solver.annealing import Pace, Schedule
 from powerkmeans.types import (
     Float64Array,
     Iteration,
@@ -49,16 +49,16 @@ def minimise(
     Within one value of ``s`` the objective never rises. The run stops once, over the schedule's window,
     cluster sizes are unchanged and no centroid's squared step exceeded ``tol`` times the mean squared
     distance to the nearest centroid; the steps are not growing; the schedule may settle; and the
-    centroids are apart, or waiting longer cannot part them.
+    centroids are apart, or waiting longer cannot part them. Centroids that are apart also suffice where the
+    schedule hands over to k-means.
     """
     parameters, history = start, list[Iteration]()
     recent: deque[_Snapshot] = deque(maxlen=schedule.window)
-    status = Status.MAX_ITER
+    status, s, waited = Status.MAX_ITER, schedule.s_init, 0
     for iteration in range(max_iter):
-        s = schedule(iteration)
         sums = run_pass(parameters, s)
-        new = updated(parameters, sums, problem)
-        largest_shift = float(np.max(shift_norms(parameters, new, problem)))
+        new = updated(parameters, sums, problem, schedule.relaxation)
+        largest_shift = float(np.max(shift_norms(parameters, new, problem))) / schedule.relaxation**2
         line = _line(s, parameters, sums, largest_shift, problem)
         history.append(line)
         recent.append(_Snapshot(sums.sizes, largest_shift))
@@ -72,11 +72,16 @@ def minimise(
         if still and spread <= NEGLIGIBLE * scatter:
             status = Status.EXACT
             break
-        ended = schedule.ended(iteration)
-        may_stop = ended or (schedule.settles(iteration) and line.n_distinct == len(new.centers))
-        if may_stop and (_settled(recent, tol * spread) or (ended and largest_shift == 0)):
+        ended, apart = schedule.ended(s), line.n_distinct == len(new.centers)
+        may_stop = ended or (schedule.settles(s) and apart)
+        settled = may_stop and (_settled(recent, tol * spread) or (ended and largest_shift == 0))
+        if settled or (apart and schedule.hands_over(s)):
             status = Status.CONVERGED
             break
+        if iteration + 1 < max_iter:
+            waited += 1
+            following = schedule.after(s, _pace(iteration + 1, waited, recent, spread))
+            s, waited = following, 0 if following != s else waited
     return SolverResult(parameters, s, status, tuple(history))
 
 
@@ -107,6 +112,12 @@ def _line(
         n_distinct=count_apart(parameters, problem, spread_within(sums, parameters, problem)),
         view_weights=tuple(parameters.view_weights.tolist()),
     )
+
+
+def _pace(done: int, waited: int, recent: deque[_Snapshot], spread: float) -> Pace:
+    last = recent[-1].largest_shift
+    growing = len(recent) > 1 and last > recent[-2].largest_shift
+    return Pace(done, waited, last / spread if spread > 0 else 0.0, growing)
 
 
 def _settled(recent: deque[_Snapshot], threshold: float) -> bool:

@@ -1,0 +1,35 @@
+"""Annealing on a sample of the rows, where there are many: only the finish needs them all."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from powerkmeans.engines import open_engine
+from powerkmeans.fitting.preparation import seen_through, subsample
+from powerkmeans.fitting.task import Task
+from powerkmeans.types import Views
+
+# rows of the sample, and rows a cluster if that is more
+PILOT_ROWS, ROWS_PER_CLUSTER = 2**14, 200
+# the sample must be this much smaller than the data to be worth it
+SMALLER = 2
+
+
+def pilot_of(task: Task) -> Task | None:
+    """The same problem on a sample of the rows, whose weights add up to the same; None if there are too few.
+
+    The sample goes by the content of rows, so neither their order nor their repetition matters. Losses are sums
+    over rows, and stay in proportion to the constants of the problem.
+    """
+    prepared, settings = task.prepared, task.settings
+    size = max(PILOT_ROWS, ROWS_PER_CLUSTER * settings.n_clusters)
+    if SMALLER * size > prepared.engine.n_samples or len(prepared.sample.weight) < size:
+        return None
+    sample = subsample(prepared.sample, size, task.stream("pilot"))
+    weight = sample.weight * (prepared.total_weight / np.sum(sample.weight))
+    views = Views(prepared.views.names, sample.views, weight.astype(prepared.engine.dtype), sample.present)
+    rows = open_engine(settings.engine, views)
+    engine = seen_through(rows, prepared.maps, settings)
+    return replace(task, prepared=prepared._replace(rows=rows, engine=engine, views=views))
