@@ -11,6 +11,7 @@ from powerkmeans.estimators import KernelPowerKMeans, MultiViewPowerKMeans
 from powerkmeans.explain import explain_views
 from powerkmeans.features.dimension import suggest_n_components
 from powerkmeans.model_io import load_estimator as _load_estimator
+from powerkmeans.sources import open_source
 
 __all__ = [
     "KernelPowerKMeans",
@@ -20,6 +21,7 @@ __all__ = [
     "explain_views",
     "load",
     "metrics",
+    "open_source",
     "suggest_n_components",
 ]
 

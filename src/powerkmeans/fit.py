@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -23,13 +25,14 @@ from powerkmeans.fitting.starts import Start, needs_collapse, place, place_rows,
 from powerkmeans.fitting.task import Task
 from powerkmeans.kernels import choose_kernel
 from powerkmeans.model import FitResult, Model, Restart
-from powerkmeans.objective.block import PassInput, block_distances, block_labels, prepare
+from powerkmeans.objective.block import PassInput, block_labels, prepare
 from powerkmeans.objective.evidence import Evidence, view_evidence
 from powerkmeans.objective.membership import make_membership
 from powerkmeans.objective.updates import objective_value
 from powerkmeans.settings import Settings
 from powerkmeans.solver.annealing import Hard
 from powerkmeans.solver.mm import count_apart, spread_within
+from powerkmeans.sources import write_rows
 from powerkmeans.types import (
     Array,
     Block,
@@ -139,20 +142,34 @@ def choose_restart(restarts: list[Restart]) -> int:
     return best
 
 
-def apply(model: Model, views: Views, engine: object, function: Callable[[Block, PassInput], Array]) -> Array:
-    """Evaluate a function of blocks under a fitted model, one row a sample."""
-    with single_threaded_blas():
-        rows = _open(model, views, engine, model.dtype)
-        return rows.map_rows(function, prepare(model.parameters, model.s, model.problem, model.dtype))
+def apply(
+    model: Model,
+    views: Views,
+    engine: object,
+    function: Callable[[Block, PassInput], Array],
+    *,
+    precise: bool = False,
+    out: str | os.PathLike[str] | None = None,
+) -> Array:
+    """Evaluate a function of blocks under a fitted model, one row a sample; into a file if ``out`` names one.
 
-
-def precise_distances(model: Model, views: Views, engine: object) -> Array:
-    """Distances to the centroids, taken in float64: expanded squares lose the digits of near ones in float32."""
-    double = np.dtype(np.float64)
+    ``precise`` takes distances in float64: expanded squares lose the digits of near ones in float32.
+    """
+    dtype = np.dtype(np.float64) if precise else model.dtype
     with single_threaded_blas():
-        rows = _open(model, views, engine, double)
-        inputs = prepare(model.parameters, model.s, model.problem, double)
-        return rows.map_rows(block_distances, inputs).astype(model.dtype, copy=False)
+        rows = _open(model, views, engine, dtype)
+        inputs = prepare(model.parameters, model.s, model.problem, dtype)
+
+        def answers(block: Block, inputs: PassInput) -> Array:
+            found = function(block, inputs)
+            return found.astype(model.dtype, copy=False) if found.dtype == dtype else found
+
+        if out is None:
+            return rows.map_rows(answers, inputs)
+        parts = rows.map_blocks(answers, inputs)
+        first = next(parts)
+        write_rows(out, rows.n_samples, first.dtype, first.shape[1:], chain([first], parts))
+    return np.load(out, mmap_mode="r")
 
 
 def precise_statistics(model: Model, views: Views, engine: object) -> PassStatistics:

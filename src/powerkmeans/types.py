@@ -6,7 +6,7 @@ Numpy and typing only; nothing here computes an equation.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
@@ -197,6 +197,7 @@ class SolverResult(NamedTuple):
 RunPass = Callable[[Parameters, float], PassStatistics]
 OnIteration = Callable[[Iteration], bool]
 P = TypeVar("P")
+T = TypeVar("T")
 S = TypeVar("S", bound=Sums)
 
 
@@ -224,11 +225,13 @@ class Engine(Protocol):
 
     n_samples: int
     dtype: np.dtype[Any]
+    memory_budget: int  # bytes
     kernel: str  # the choice of block functions: see ``kernels.choose_kernel``
 
     @property
     def stored(self) -> bool: ...
     def fold(self, function: Callable[[Block, P], S], parameters: P) -> S: ...
     def map_rows(self, function: Callable[[Block, P], Array], parameters: P) -> Array: ...
+    def map_blocks(self, function: Callable[[Block, P], T], parameters: P) -> Iterator[T]: ...
     def sample(self, size: int, seed: int) -> RowSample: ...
     def with_features(self, maps: tuple[FeatureMap, ...], keep: bool, working: int = 0) -> Engine: ...

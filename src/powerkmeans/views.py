@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_array, validate_data
 
 from powerkmeans.checks import check_enough_rows, check_weight
+from powerkmeans.sources import Source
 from powerkmeans.tables import (
     as_table,
     check_same_rows,
@@ -48,11 +49,38 @@ def check_single_view(estimator: Any, X: Any, sample_weight: Any = None, *, fitt
     New data is cast to the precision that the model was fitted in.
     """
     dtype = FLOATS if fitting else [estimator._fit.model.dtype]
-    X = validate_data(estimator, X, reset=fitting, accept_sparse="csr", dtype=dtype, order="C")
+    if isinstance(X, Source):
+        _check_source(estimator, X, fitting=fitting)
+    else:
+        X = validate_data(estimator, X, reset=fitting, accept_sparse="csr", dtype=dtype, order="C")
     X = _canonical(X) if hasattr(X, "indptr") else X
     if fitting:
         check_enough_rows(X.shape[0], estimator.n_clusters)
-    return Views(("X",), (X,), check_weight(sample_weight, X.shape[0], X.dtype))
+    return Views(("X",), (X,), _weight(sample_weight, (X,), X.dtype if fitting else dtype[0]))
+
+
+def _check_source(estimator: Any, X: Source, *, fitting: bool) -> None:
+    """Check the columns of a table on disk; what it holds is checked as it is read."""
+    if fitting:
+        validate_data(estimator, X, reset=True, skip_check_array=True)
+        if X.column_names is not None:
+            estimator.feature_names_in_ = np.array(X.column_names, dtype=object)
+        return
+    fitted = getattr(estimator, "feature_names_in_", None)
+    _check_labels("X", X.column_names, None if fitted is None else tuple(fitted))
+    if X.shape[1] != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} "
+            "features as input."
+        )
+
+
+def _weight(given: Any, arrays: Sequence[Array], dtype: Any) -> Array:
+    """Weights of the samples; those of a file that has none take no memory."""
+    n_samples = arrays[0].shape[0]
+    if given is None and any(isinstance(array, Source) for array in arrays):
+        return np.broadcast_to(np.ones((), dtype=dtype), (n_samples,))
+    return check_weight(given, n_samples, dtype)
 
 
 def check_several_views(
@@ -72,7 +100,7 @@ def check_several_views(
     mask = _check_present(present, tables, n_samples)
     arrays, mask = _check_tables(estimator, tables, mask, FLOATS)
     check_enough_rows(n_samples, estimator.n_clusters)
-    weight = check_weight(sample_weight, n_samples, np.result_type(*(array.dtype for array in arrays)))
+    weight = _weight(sample_weight, arrays, np.result_type(*(array.dtype for array in arrays)))
     _check_coverage(names, mask, weight)
     if is_several(X):
         estimator.n_features_in_ = sum(array.shape[1] for array in arrays)
@@ -104,7 +132,7 @@ def check_new_views(estimator: Any, X: Any, sample_weight: Any = None, present: 
                 f"view {name!r} has {array.shape[1]} features, but {type(estimator).__name__} is expecting "
                 f"{widths[name]} features as input."
             )
-    weight = check_weight(sample_weight, n_samples, model.dtype)
+    weight = _weight(sample_weight, arrays, model.dtype)
     _check_coverage(names, mask, None)
     return Views(names, tuple(arrays), weight, None if np.all(mask) else mask)
 
@@ -153,6 +181,9 @@ def _tables_of_one(
     estimator: Any, X: Any, columns: dict[str, list[int]] | None, dtype: Any, name: str, *, fitting: bool
 ) -> dict[str, Any]:
     """One table cut into views, or as the only one."""
+    if columns is None and isinstance(X, Source):
+        _check_source(estimator, X, fitting=fitting)
+        return {name: X}
     if columns is None:
         table = filled_rows(X)
         return {name: validate_data(estimator, table, reset=fitting, accept_sparse="csr", dtype=dtype, order="C")}
@@ -241,11 +272,14 @@ def _check_tables(
     widths: dict[str, int] | None = None,
 ) -> tuple[list[Array], NDArray[np.bool_]]:
     """Every view as a float array, and which samples have it; rows that a view lacks may hold anything."""
-    arrays = []
+    arrays = list[Array]()
     for index, (name, table) in enumerate(tables.items()):
         if table is None and widths is not None:  # no memory for a view that no sample has
             arrays.append(np.broadcast_to(np.zeros((), dtype[0]), (len(mask), widths[name])))
             mask[:, index] = False
+            continue
+        if isinstance(table, Source):
+            arrays.append(table)
             continue
         array = _check_table(estimator, name, table, dtype)
         mask[:, index] &= ~_absent_rows(name, array, mask[:, index])

@@ -90,6 +90,7 @@ def test_exported_names():
         "explain_views",
         "load",
         "metrics",
+        "open_source",
         "suggest_n_components",
     ]
     assert sorted(powerkmeans.metrics.__all__) == ["clustering_accuracy", "normalized_mutual_info", "purity"]

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import closing
 from dataclasses import dataclass, fields
 from itertools import islice
 from numbers import Integral
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from powerkmeans.checks import overflow_error
 from powerkmeans.engines.blas import single_threaded_blas
-from powerkmeans.engines.rows import multipliers, row_hashes, uniforms, zero_where_absent
+from powerkmeans.engines.rows import Distinct, multipliers, row_hashes, take_rows, uniforms, zero_where_absent
+from powerkmeans.sources import Source
 from powerkmeans.streams import thin
-from powerkmeans.types import Array, Block, FeatureMap, P, RowSample, S, Views
+from powerkmeans.types import Array, Block, FeatureMap, P, RowSample, S, T, Views
 
 # bytes of features a block: a few megabytes stay in cache between the two products of a pass, and are
 # enough work for the interpreter not to matter
 BLOCK_BYTES = 2**23
 SMALLEST_BLOCK, LARGEST_BLOCK = 32, 2**14
+# blocks a thread that are read before they are needed
+BLOCKS_AHEAD = 4
+# of a file, a sample is drawn from this many times as many distinct rows, those of the smallest hashes
+CANDIDATES = 4
 
 
 @dataclass(frozen=True)
@@ -86,6 +91,7 @@ class NumpyEngine:
         self._maps = maps
         self._features: list[tuple[tuple[Array, ...], tuple[Array, ...]]] | None = None
         self.kernel = options.kernel
+        self.memory_budget = options.memory_budget
         self.n_samples = int(views.arrays[0].shape[0])
         self.dtype = views.dtype
         width = sum(m.n_outputs for m in maps) if maps else sum(v.shape[1] for v in views.arrays)
@@ -100,7 +106,7 @@ class NumpyEngine:
         """
         mapped = NumpyEngine(self._views, self._options, maps, working, self._workers)
         if keep and mapped._fits:
-            mapped._features = list(mapped._in_order(mapped._mapped, range(mapped._n_blocks)))
+            mapped._features = list(mapped._in_order(mapped._mapped))
         return mapped
 
     @property
@@ -110,7 +116,7 @@ class NumpyEngine:
 
     def fold(self, function: Callable[[Block, P], S], parameters: P) -> S:
         """Sum ``function(block, parameters)`` over all blocks in float64, in the order of the rows."""
-        parts = self._in_order(lambda i: function(self._block(i), parameters), range(self._n_blocks))
+        parts = self.map_blocks(function, parameters)
         total = _in_float64(next(parts))
         for part in parts:
             total += part
@@ -118,7 +124,7 @@ class NumpyEngine:
 
     def map_rows(self, function: Callable[[Block, P], Array], parameters: P) -> Array:
         """Stack ``function(block, parameters)``, one row a sample."""
-        parts = self._in_order(lambda i: function(self._block(i), parameters), range(self._n_blocks))
+        parts = self.map_blocks(function, parameters)
         first = next(parts)
         out = np.empty((self.n_samples, *first.shape[1:]), dtype=first.dtype)
         out[: len(first)] = first
@@ -127,20 +133,27 @@ class NumpyEngine:
             out[start : start + len(part)] = part
         return out
 
+    def map_blocks(self, function: Callable[[Block, P], T], parameters: P) -> Iterator[T]:
+        """Yield ``function(block, parameters)`` in the order of the rows."""
+        return self._in_order(lambda index, raw: function(self._block(index, raw), parameters))
+
     def sample(self, size: int, seed: int) -> RowSample:
         """Draw up to ``size`` distinct rows by weight, from their content alone.
 
         Rows of weight 0 are never drawn and equal rows are one, with their weights added, so weights equal
         repetition. The draw goes by a hash of the content, so it does not depend on the order of the rows.
         """
-        weight = np.asarray(self._views.weight, dtype=np.float64)
-        used = np.flatnonzero(weight > 0)
-        hashes, first, group = np.unique(self._hashes(seed)[used], return_index=True, return_inverse=True)
-        rows, merged = used[first], np.bincount(group, weights=weight[used]).astype(np.float64)
-        kept, stands_for = thin(-np.log(uniforms(hashes)), merged, size)
-        chosen = rows[kept]
-        present = None if self._present is None else self._present[:, chosen]
-        return RowSample(self._raw(chosen, present), stands_for, None if present is None else present.T)
+        hashes, rows, weight = self._distinct(seed, CANDIDATES * size if self._from_sources else self.n_samples)
+        kept, stands_for = thin(-np.log(uniforms(hashes)), weight, size)
+        present = None if self._present is None else self._present[:, rows[kept]]
+        views = tuple(take_rows(view, rows[kept]) for view in self._views.arrays)
+        if present is not None:
+            views = tuple(map(zero_where_absent, views, present))
+        return RowSample(views, stands_for, None if present is None else present.T)
+
+    @property
+    def _from_sources(self) -> bool:
+        return any(isinstance(view, Source) for view in self._views.arrays)
 
     @property
     def _n_blocks(self) -> int:
@@ -149,70 +162,94 @@ class NumpyEngine:
     def _rows(self, index: int) -> slice:
         return slice(index * self.block_rows, min((index + 1) * self.block_rows, self.n_samples))
 
-    def _block(self, index: int) -> Block:
+    def _block(self, index: int, raw: tuple[Array, ...]) -> Block:
         rows, present = self._rows(index), self._present_rows(index)
         if self._features is not None:
             views, norms = self._features[index]
         elif self._maps is not None:
-            views, norms = self._mapped(index)
+            views, norms = self._mapped(index, raw)
         else:
-            views, norms = self._raw(rows, present), ()
+            views, norms = self._zeroed(raw, present), ()
         return Block(rows.start, views, norms, self._views.weight[rows], present)
 
     def _present_rows(self, index: int) -> Array | None:
         return None if self._present is None else self._present[:, self._rows(index)]
 
-    def _raw(self, rows: Any, present: Array | None) -> tuple[Array, ...]:
-        views = tuple(view[rows] for view in self._views.arrays)
-        return views if present is None else tuple(map(zero_where_absent, views, present))
+    def _zeroed(self, raw: tuple[Array, ...], present: Array | None) -> tuple[Array, ...]:
+        return raw if present is None else tuple(map(zero_where_absent, raw, present))
 
-    def _mapped(self, index: int) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
+    def _mapped(self, index: int, raw: tuple[Array, ...]) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
         assert self._maps is not None
-        rows, present = self._rows(index), self._present_rows(index)
+        present = self._present_rows(index)
         with np.errstate(invalid="ignore"):
-            views = tuple(m(view, np) for m, view in zip(self._maps, self._raw(rows, present), strict=True))
-            if present is not None:
-                views = tuple(map(zero_where_absent, views, present))
+            views = tuple(m(view, np) for m, view in zip(self._maps, self._zeroed(raw, present), strict=True))
+            views = self._zeroed(views, present)
             norms = tuple(np.vecdot(view, view) for view in views)
         for norm in norms:
             if not np.all(np.isfinite(norm)):
-                row = rows.start + int(np.flatnonzero(~np.isfinite(norm))[0])
+                row = index * self.block_rows + int(np.flatnonzero(~np.isfinite(norm))[0])
                 raise overflow_error(self.dtype, row)
         return views, norms
 
-    def _hashes(self, seed: int) -> NDArray[np.uint64]:
+    def _distinct(self, seed: int, most: int) -> tuple[NDArray[np.uint64], NDArray[np.intp], NDArray[np.float64]]:
+        """Hashes of distinct rows in their order, a row that has each, and its total weight.
+
+        The ``most`` smallest: a hash that is among them in the end always was, so its weight is whole.
+        """
         named = zip(self._views.keys, self._views.arrays, strict=True)
         columns = [multipliers(view.shape[1], key, seed) for key, view in named]
 
-        def hashes(index: int) -> NDArray[np.uint64]:
+        def hashes(index: int, raw: tuple[Array, ...]) -> NDArray[np.uint64]:
             present = self._present_rows(index)
-            return row_hashes(self._raw(self._rows(index), present), columns, present)
+            return row_hashes(self._zeroed(raw, present), columns, present)
 
-        return np.concatenate(list(self._in_order(hashes, range(self._n_blocks))))
+        found = Distinct(most)
+        for index, part in enumerate(self._in_order(hashes)):
+            rows = self._rows(index)
+            found.add(part, rows.start, np.asarray(self._views.weight[rows], dtype=np.float64))
+        return found.merged()
 
-    def _in_order(self, task: Callable[[int], Any], indices: range) -> Iterator[Any]:
-        """Yield ``task(index)`` in order of the indices, worked on by threads, a few tasks ahead."""
+    def _raw_blocks(self) -> Generator[tuple[int, tuple[Array, ...]], None, None]:
+        """Numbers of blocks and their raw rows, which are not needed where features are stored."""
+        if self._features is not None:
+            yield from ((index, ()) for index in range(self._n_blocks))
+            return
+        readers = [self._reader(view) for view in self._views.arrays]
+        try:
+            yield from enumerate(zip(*readers, strict=True))
+        finally:  # a file's reader works ahead
+            for reader in readers:
+                reader.close()
 
-        def quiet(index: int) -> Any:
+    def _reader(self, view: Array) -> Generator[Array, None, None]:
+        if isinstance(view, Source):
+            yield from view.blocks(self.block_rows)
+        else:
+            yield from (view[self._rows(index)] for index in range(self._n_blocks))
+
+    def _in_order(self, task: Callable[[int, tuple[Array, ...]], T]) -> Iterator[T]:
+        """Yield ``task(index, raw rows)`` in the order of blocks, worked on by threads, a few tasks ahead."""
+
+        def quiet(item: tuple[int, tuple[Array, ...]]) -> T:
             # infinities and underflow are legitimate limits in the equations; NaN and 0-division are not
             with np.errstate(over="ignore", under="ignore"):
-                return task(index)
+                return task(*item)
 
-        with single_threaded_blas() as allowed:
-            n_threads = min(self._options.n_threads or allowed, len(indices))
+        with single_threaded_blas() as allowed, closing(self._raw_blocks()) as waiting:
+            n_threads = min(self._options.n_threads or allowed, self._n_blocks)
             if n_threads == 1:
-                yield from map(quiet, indices)
+                yield from map(quiet, waiting)
                 return
-            pool, waiting = self._workers.of(n_threads), iter(indices)
-            running = deque(pool.submit(quiet, i) for i in islice(waiting, 4 * n_threads))
+            pool = self._workers.of(n_threads)
+            running = deque(pool.submit(quiet, item) for item in islice(waiting, BLOCKS_AHEAD * n_threads))
             try:
                 while running:
                     result = running.popleft().result()
-                    running.extend(pool.submit(quiet, i) for i in islice(waiting, 1))
+                    running.extend(pool.submit(quiet, item) for item in islice(waiting, 1))
                     yield result
             finally:  # nothing goes on behind an error
-                for task_ahead in running:
-                    task_ahead.cancel()
+                for ahead in running:
+                    ahead.cancel()
                 wait(running)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from powerkmeans.sources import Source
 from powerkmeans.streams import stream
 from powerkmeans.types import Array
 
@@ -72,3 +73,48 @@ def _sums_between(terms: NDArray[np.uint64], bounds: NDArray[np.integer]) -> NDA
 def uniforms(hashes: NDArray[np.uint64]) -> NDArray[np.float64]:
     """Hashes as numbers in (0, 1)."""
     return ((hashes >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+
+
+def take_rows(view: Array, rows: NDArray[np.intp]) -> Array:
+    """The given rows in the given order, of an array or of a file."""
+    if not isinstance(view, Source):
+        return view[rows]
+    order = np.argsort(rows)
+    return view.take(rows[order])[np.argsort(order)]
+
+
+class Distinct:
+    """Distinct rows by their hashes, collected block by block: the smallest hashes and their whole weights."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._hashes = np.empty(0, dtype=np.uint64)
+        self._rows = np.empty(0, dtype=np.intp)
+        self._weight = np.empty(0)
+        self._new: list[tuple[NDArray[np.uint64], NDArray[np.intp], NDArray[np.float64]]] = []
+        self._n_new = 0
+
+    def add(self, hashes: NDArray[np.uint64], start: int, weight: NDArray[np.float64]) -> None:
+        """Take in consecutive rows from ``start`` on."""
+        used = weight > 0
+        if len(self._hashes) == self._most:
+            used &= hashes <= self._hashes[-1]
+        rows = np.flatnonzero(used)
+        self._new.append((hashes[rows], rows + start, weight[rows]))
+        self._n_new += len(rows)
+        if self._n_new > self._most:
+            self._merge()
+
+    def merged(self) -> tuple[NDArray[np.uint64], NDArray[np.intp], NDArray[np.float64]]:
+        """Hashes in their order, the first row that has each, and their weights."""
+        self._merge()
+        return self._hashes, self._rows, self._weight
+
+    def _merge(self) -> None:
+        old = (self._hashes, self._rows, self._weight)
+        hashes, rows, weight = (np.concatenate(parts) for parts in zip(old, *self._new, strict=True))
+        self._hashes, first, group = np.unique(hashes, return_index=True, return_inverse=True)
+        self._rows, self._weight = rows[first], np.bincount(group, weights=weight).astype(np.float64)
+        kept = slice(None, self._most)
+        self._hashes, self._rows, self._weight = self._hashes[kept], self._rows[kept], self._weight[kept]
+        self._new, self._n_new = [], 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -11,15 +12,17 @@ from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
 from powerkmeans.callbacks import CallbackSupportMixin
-from powerkmeans.fit import apply, fit_views, precise_distances, precise_statistics, warn_if_unwell
+from powerkmeans.fit import apply, fit_views, precise_statistics, warn_if_unwell
 from powerkmeans.model import FitResult, history_table
 from powerkmeans.model_io import load_estimator, save_estimator
-from powerkmeans.objective.block import block_labels, block_typicality
+from powerkmeans.objective.block import PassInput, block_distances, block_labels, block_outlier_scores
 from powerkmeans.progress import make_listener
 from powerkmeans.settings import Settings
 from powerkmeans.streams import draw_seed
-from powerkmeans.types import Array, Views
+from powerkmeans.types import Array, Block, Views
 from powerkmeans.views import Layout
+
+Path = str | os.PathLike[str] | None
 
 
 class PowerKMeansBase(
@@ -61,16 +64,14 @@ class PowerKMeansBase(
         self._layout = layout
         warn_if_unwell(result, settings)
 
-    def _apply(self, views: Views, function: Any) -> Array:
-        return apply(self._fit.model, views, self.engine, function)
+    def _apply(self, views: Views, function: Any, out: Path = None) -> Array:
+        return apply(self._fit.model, views, self.engine, function, out=out)
 
-    def _labels(self, views: Views, noise_threshold: float | None) -> Array:
-        if noise_threshold is not None:
-            self._check_threshold(noise_threshold)
-        labels = self._apply(views, block_labels)
-        if noise_threshold is not None:
-            labels[self._scores(views) > noise_threshold] = -1
-        return labels
+    def _labels(self, views: Views, noise_threshold: float | None, out: Path) -> Array:
+        if noise_threshold is None:
+            return self._apply(views, block_labels, out)
+        self._check_threshold(noise_threshold)
+        return self._apply(views, partial(_labels_without_noise, threshold=float(noise_threshold)), out)
 
     def _check_threshold(self, threshold: Any) -> None:
         if self._fit.model.problem.membership.name == "fuzzy":
@@ -78,11 +79,8 @@ class PowerKMeansBase(
         if not np.isscalar(threshold) or isinstance(threshold, (str, bool)) or not 0 <= float(threshold) <= 1:  # type: ignore[arg-type]
             raise ValueError(f"noise_threshold must be a number between 0 and 1, got {threshold!r}.")
 
-    def _scores(self, views: Views) -> Array:
-        return 1 - self._apply(views, block_typicality)
-
-    def _distances(self, views: Views) -> Array:
-        return precise_distances(self._fit.model, views, self.engine)
+    def _distances(self, views: Views, out: Path = None) -> Array:
+        return apply(self._fit.model, views, self.engine, block_distances, precise=True, out=out)
 
     def _score(self, views: Views) -> float:
         sums = precise_statistics(self._fit.model, views, self.engine)
@@ -122,3 +120,10 @@ class PowerKMeansBase(
         tags.classifier_tags = ClassifierTags()  # scikit-learn reads them wherever there is predict_proba
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _labels_without_noise(block: Block, inputs: PassInput, threshold: float) -> Array:
+    """Labels, -1 where the outlier score is above the threshold."""
+    labels = block_labels(block, inputs)
+    labels[block_outlier_scores(block, inputs) > threshold] = -1
+    return labels

@@ -8,9 +8,9 @@ from typing import Any, Self
 from sklearn.utils.validation import check_is_fitted
 
 from powerkmeans.callbacks import with_callbacks
-from powerkmeans.estimators.base import PowerKMeansBase
+from powerkmeans.estimators.base import Path, PowerKMeansBase
 from powerkmeans.model import FitResult
-from powerkmeans.objective.block import block_probabilities, block_typicality
+from powerkmeans.objective.block import block_outlier_scores, block_probabilities, block_typicality
 from powerkmeans.settings import check_settings
 from powerkmeans.tables import is_several
 from powerkmeans.types import Array, Views
@@ -251,41 +251,42 @@ class KernelPowerKMeans(PowerKMeansBase):
         """Fit and return the label of each sample."""
         return self.fit(X, sample_weight=sample_weight).labels_
 
-    def predict(self, X: Any, *, noise_threshold: float | None = None) -> Array:
+    def predict(self, X: Any, *, noise_threshold: float | None = None, out: Path = None) -> Array:
         """Return the cluster of each sample: the one of largest probability.
 
-        With ``noise_threshold``, samples whose outlier score is above it get -1.
+        With ``noise_threshold``, samples whose outlier score is above it get -1. With ``out``, answers go to that
+        .npy file as they come, and are returned as a memory map of it.
         """
-        return self._labels(self._new(X), noise_threshold)
+        return self._labels(self._new(X), noise_threshold, out)
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Any, *, out: Path = None) -> Array:
         """Return each sample's membership of each cluster; rows sum to one."""
-        return self._apply(self._new(X), block_probabilities)
+        return self._apply(self._new(X), block_probabilities, out)
 
-    def transform(self, X: Any) -> Array:
+    def transform(self, X: Any, *, out: Path = None) -> Array:
         """Return the distance of each sample to each centroid in feature space."""
-        return self._distances(self._new(X))
+        return self._distances(self._new(X), out)
 
     def fit_transform(self, X: Any, y: None = None, sample_weight: Any = None) -> Array:
         """Fit and return the distance of each sample to each centroid in feature space."""
         self.fit(X, sample_weight=sample_weight)
         return self._distances(self._new(X))
 
-    def typicality(self, X: Any) -> Array:
+    def typicality(self, X: Any, *, out: Path = None) -> Array:
         """Return how typical each sample is of its nearest cluster, in [0, 1].
 
         Always 1 for ``membership="fuzzy"``, which has no notion of it.
         """
-        return self._apply(self._new(X), block_typicality)
+        return self._apply(self._new(X), block_typicality, out)
 
-    def outlier_score(self, X: Any) -> Array:
+    def outlier_score(self, X: Any, *, out: Path = None) -> Array:
         """Return ``1 - typicality``: the larger, the farther from every cluster.
 
         It approaches 1 for ``feature_map="identity"``. In the feature space of a kernel no sample is
         farther than a bounded distance, so scores have a ceiling below 1: rank by them. Always 0 for
         ``membership="fuzzy"``; fit with ``"possibilistic"`` to find outliers.
         """
-        return self._scores(self._new(X))
+        return self._apply(self._new(X), block_outlier_scores, out)
 
     def score(self, X: Any, y: None = None, sample_weight: Any = None) -> float:
         """Return minus the mean loss of the samples at ``s_``.

@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from powerkmeans.callbacks import with_callbacks
-from powerkmeans.estimators.base import PowerKMeansBase
+from powerkmeans.estimators.base import Path, PowerKMeansBase
 from powerkmeans.model import FitResult
-from powerkmeans.objective.block import block_probabilities, block_typicality
+from powerkmeans.objective.block import block_outlier_scores, block_probabilities, block_typicality
 from powerkmeans.settings import check_settings
 from powerkmeans.types import Array, Views
 from powerkmeans.views import check_new_views, check_several_views, split_init
@@ -268,40 +268,43 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         """Fit and return the label of each sample."""
         return self.fit(X, sample_weight=sample_weight, present=present).labels_
 
-    def predict(self, X: Any, *, present: Any = None, noise_threshold: float | None = None) -> Array:
+    def predict(
+        self, X: Any, *, present: Any = None, noise_threshold: float | None = None, out: Path = None
+    ) -> Array:
         """Return the cluster of each sample: the one of largest probability.
 
-        With ``noise_threshold``, samples whose outlier score is above it get -1.
+        With ``noise_threshold``, samples whose outlier score is above it get -1. With ``out``, answers go to that
+        .npy file as they come, and are returned as a memory map of it.
         """
-        return self._labels(self._check_new(X, present), noise_threshold)
+        return self._labels(self._check_new(X, present), noise_threshold, out)
 
-    def predict_proba(self, X: Any, *, present: Any = None) -> Array:
+    def predict_proba(self, X: Any, *, present: Any = None, out: Path = None) -> Array:
         """Return each sample's membership of each cluster; rows sum to one."""
-        return self._apply(self._check_new(X, present), block_probabilities)
+        return self._apply(self._check_new(X, present), block_probabilities, out)
 
-    def transform(self, X: Any, *, present: Any = None) -> Array:
+    def transform(self, X: Any, *, present: Any = None, out: Path = None) -> Array:
         """Return the distance of each sample to each centroid, over all views by their weights."""
-        return self._distances(self._check_new(X, present))
+        return self._distances(self._check_new(X, present), out)
 
     def fit_transform(self, X: Any, y: None = None, sample_weight: Any = None, present: Any = None) -> Array:
         """Fit and return the distance of each sample to each centroid."""
         self.fit(X, sample_weight=sample_weight, present=present)
         return self._distances(self._check_new(X, present))
 
-    def typicality(self, X: Any, *, present: Any = None) -> Array:
+    def typicality(self, X: Any, *, present: Any = None, out: Path = None) -> Array:
         """Return how typical each sample is of its nearest cluster, in [0, 1].
 
         Always 1 for ``membership="fuzzy"``, which has no notion of it.
         """
-        return self._apply(self._check_new(X, present), block_typicality)
+        return self._apply(self._check_new(X, present), block_typicality, out)
 
-    def outlier_score(self, X: Any, *, present: Any = None) -> Array:
+    def outlier_score(self, X: Any, *, present: Any = None, out: Path = None) -> Array:
         """Return ``1 - typicality``: the larger, the farther from every cluster.
 
         It approaches 1 for ``feature_map="identity"``. In the feature space of a kernel no sample is farther than
         a bounded distance, so scores have a ceiling below 1: rank by them. Always 0 for ``membership="fuzzy"``.
         """
-        return self._scores(self._check_new(X, present))
+        return self._apply(self._check_new(X, present), block_outlier_scores, out)
 
     def score(self, X: Any, y: None = None, sample_weight: Any = None, present: Any = None) -> float:
         """Return minus the mean loss of the samples at ``s_``.

@@ -200,6 +200,11 @@ def block_typicality(block: Block, inputs: PassInput) -> Array:
     return degree * xp.ones_like(block.weight)
 
 
+def block_outlier_scores(block: Block, inputs: PassInput) -> Array:
+    """``1 - max_j u_ij``, (b,)."""
+    return 1 - block_typicality(block, inputs)
+
+
 def _side_by_side(parts: list[Array], xp: Any) -> Array:
     return parts[0] if len(parts) == 1 else xp.concat(parts, axis=1)
 

@@ -1,0 +1,225 @@
+"""What every source has in common: its checks, its errors, its place on disk."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from powerkmeans.sources.columns import Columns
+from powerkmeans.sources.stream import read_ahead
+
+LONGEST_NAME = 40
+
+# size and time of the last change of each file, None for a file that is gone
+Stamps = dict[str, tuple[int, int] | None]
+
+
+class SourceChangedError(RuntimeError):
+    """A file is not what it was when it was opened."""
+
+
+class Origin(NamedTuple):
+    """How to open a source again: the function, and what it is given."""
+
+    opener: Callable[[str, Columns], Source]
+    path: str
+    columns: Columns
+
+
+class Table(NamedTuple):
+    """What a source knows of its table when it is opened.
+
+    name : the path, shortened
+    shape, dtype : of the chosen columns, as blocks have them
+    columns : where the chosen columns stand in the file
+    column_names : their names, None if the format has none
+    stamps : the files' state, taken before anything was read
+    origin : how to open it again, None for an object
+    """
+
+    name: str
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+    columns: tuple[int, ...]
+    column_names: tuple[str, ...] | None
+    stamps: Stamps
+    origin: Origin | None
+
+
+class Source(ABC):
+    """One table of numbers, read in blocks of consecutive rows or by the numbers of its rows.
+
+    All values it gives are finite. Whatever else stands in the table is a ValueError that says where, and a file
+    that changed since it was opened is a SourceChangedError.
+    """
+
+    def __init__(self, table: Table) -> None:
+        self.name = table.name
+        self.shape = table.shape
+        self.dtype = table.dtype
+        self.column_names = table.column_names
+        self._columns = table.columns
+        self._stamps = table.stamps
+        self._origin = table.origin
+
+    @abstractmethod
+    def _blocks(self, n_rows: int) -> Iterator[NDArray[Any]]:
+        """Yield fresh blocks of ``n_rows`` rows; values may be anything."""
+
+    @abstractmethod
+    def _take(self, rows: NDArray[np.intp]) -> NDArray[Any]:
+        """Read the given rows; values may be anything."""
+
+    def blocks(self, n_rows: int) -> Iterator[NDArray[Any]]:
+        """Yield consecutive blocks of ``n_rows`` rows from row 0, the last one shorter, prepared ahead."""
+        if isinstance(n_rows, bool) or not isinstance(n_rows, Integral) or n_rows < 1:
+            raise ValueError(f"n_rows must be an int >= 1, got {n_rows!r}.")
+        self.check_unchanged()
+        return read_ahead(self._checked_blocks(min(int(n_rows), self.shape[0])))
+
+    def take(self, rows: NDArray[np.intp]) -> NDArray[Any]:
+        """Read the given rows, which ascend and do not repeat."""
+        wanted = self._checked_rows(rows)
+        self.check_unchanged()
+        if len(wanted) == 0:
+            return np.empty((0, self.shape[1]), dtype=self.dtype)
+        with self._explained():
+            block = self._take(wanted)
+        self._check_finite(block, wanted)
+        return block
+
+    def choose(self, positions: list[int]) -> Source:
+        """Some of the columns, as a source of its own."""
+        if self._origin is None:
+            raise TypeError(f"{self!r} was opened from an object; open it from a path to choose columns of it.")
+        chosen = self._origin.opener(self._origin.path, tuple(self._columns[p] for p in positions))
+        chosen.name = self.name
+        return chosen
+
+    def check_unchanged(self) -> None:
+        """Raise SourceChangedError if a file is not what it was when it was opened."""
+        now = stamps(self._paths())
+        if now == self._stamps:
+            return
+        paths = {**self._stamps, **now}
+        changed = next(path for path in paths if now.get(path) != self._stamps.get(path))
+        where = place(self.name, changed, paths)
+        raise SourceChangedError(
+            f"{where} changed while it was being read; open it again once nothing writes to it."
+        )
+
+    def _paths(self) -> Iterable[str]:
+        return self._stamps
+
+    def _checked_blocks(self, n_rows: int) -> Iterator[NDArray[Any]]:
+        start = 0
+        for block in self._explained_blocks(n_rows):
+            self._check_finite(block, range(start, start + len(block)))
+            start += len(block)
+            yield block
+            del block  # so that it is not held while the next one is read
+        self.check_unchanged()
+
+    def _explained_blocks(self, n_rows: int) -> Iterator[NDArray[Any]]:
+        with self._explained():
+            yield from self._blocks(n_rows)
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Say in one line what a reader had to say; that a file has changed explains everything else."""
+        try:
+            yield
+        except (MemoryError, SourceChangedError):
+            raise
+        except Exception as error:
+            self.check_unchanged()
+            raise unreadable(self.name, error) from error
+
+    def _checked_rows(self, rows: Any) -> NDArray[np.intp]:
+        wanted = np.asarray(rows)
+        if wanted.ndim != 1 or (wanted.dtype.kind not in "iu" and len(wanted)):
+            raise TypeError(f"rows must be a 1-D array of ints, got shape {wanted.shape} of {wanted.dtype}.")
+        if np.any(wanted[1:] <= wanted[:-1]):
+            raise ValueError("rows must ascend without repetition; use numpy.unique.")
+        if len(wanted) and not 0 <= wanted[0] <= wanted[-1] < self.shape[0]:
+            raise ValueError(f"{self.name} has rows 0 to {self.shape[0] - 1}, not {wanted[0]} to {wanted[-1]}.")
+        return wanted.astype(np.intp)
+
+    def _check_finite(self, block: NDArray[Any], rows: range | NDArray[np.intp]) -> None:
+        """Raise a ValueError that names the first value that is missing or infinite."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(np.sum(block)):
+                return
+        odd = ~np.isfinite(block)
+        row, column = divmod(int(np.argmax(odd)), block.shape[1])
+        if not odd[row, column]:  # only the sum was too large
+            return
+        self.check_unchanged()
+        label = self._columns[column] if self.column_names is None else repr(self.column_names[column])
+        what = "NaN" if np.isnan(block[row, column]) else "infinity"
+        raise ValueError(
+            f"{self.name}: {what} in row {int(rows[row])}, column {label}. Drop or fill such rows first."
+        )
+
+    def __repr__(self) -> str:
+        size = f"{self.shape[0]} rows x {self.shape[1]} columns"
+        return f"{type(self).__name__}({self.name!r}, {size}, {self.dtype})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._origin is None:
+            raise TypeError(f"{self!r} was opened from an object; open it from a path to pickle it.")
+        return _reopened, (self._origin, self.name, self.shape, self.dtype, self.column_names)
+
+
+def _reopened(origin: Origin, name: str, *known: Any) -> Source:
+    """Open a source that was pickled; it must still be the table it was."""
+    source = origin.opener(origin.path, origin.columns)
+    source.name = name
+    if (source.shape, source.dtype, source.column_names) != known:
+        raise SourceChangedError(f"{name} changed while it was being read: it is {source!r} now. Open it again.")
+    return source
+
+
+def stamps(paths: Iterable[str]) -> Stamps:
+    """Size and time of the last change of each file."""
+    return {path: _stamp(path) for path in paths}
+
+
+def _stamp(path: str) -> tuple[int, int] | None:
+    try:
+        state = os.stat(path)
+    except OSError:
+        return None
+    return state.st_size, state.st_mtime_ns
+
+
+def shortened(path: str) -> str:
+    """A path for messages: whole if it is short, otherwise its end."""
+    path = path.rstrip(os.sep) or path
+    if len(path) <= LONGEST_NAME:
+        return path
+    head, name = os.path.split(path)
+    parent = os.path.basename(head)
+    return os.path.join("...", parent, name) if len(parent) + len(name) < LONGEST_NAME else name
+
+
+def place(name: str, path: str, paths: Iterable[str]) -> str:
+    """A table's name for messages, and which of its files it is about if it has several."""
+    folder = os.path.commonpath([path, *paths])
+    return name if folder == path else f"{name}: {os.path.relpath(path, folder)}"
+
+
+def unreadable(name: str, error: BaseException) -> ValueError:
+    """What to raise for an error of a reader: one line that names the table."""
+    if isinstance(error, OSError) and error.strerror:
+        reason = error.strerror
+    else:
+        reason = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    return ValueError(f"{name} cannot be read; it may be damaged or incomplete: {reason.rstrip('.')}.")

@@ -1,0 +1,95 @@
+"""Which columns of a table are used, and what their values become."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from importlib import import_module
+from itertools import islice
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+# what users pass as ``columns``, once it has been looked at
+Columns = tuple[str | int, ...] | None
+
+FLOAT32: np.dtype[Any] = np.dtype(np.float32)
+FLOAT64: np.dtype[Any] = np.dtype(np.float64)
+
+
+def needed(module: str, extra: str) -> Any:
+    """Import an optional package, or say how to install it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        raise ImportError(
+            f"{package} is needed to read such data and cannot be imported ({error}). Install it: "
+            f'pip install "powerkmeans[{extra}]"'
+        ) from error
+
+
+def as_columns(columns: Any) -> Columns:
+    """``columns`` as a tuple of names and positions."""
+    if columns is None:
+        return None
+    if isinstance(columns, (str, bytes)) or not isinstance(columns, Iterable):
+        raise TypeError(f"columns must be a list of names or positions, such as [0, 2]. Got {columns!r} instead.")
+    listed = [c.item() if isinstance(c, np.generic) else c for c in columns]
+    for column in listed:
+        if isinstance(column, bool) or not isinstance(column, (str, Integral)):
+            raise TypeError(f"columns must hold names or positions, but {column!r} is a {type(column).__name__}.")
+    return tuple(c if isinstance(c, str) else int(c) for c in listed)
+
+
+def positions(columns: Columns, name: str, header: Sequence[str] | None, n_columns: int) -> tuple[int, ...]:
+    """Where the chosen columns of the table ``name`` stand; all of them if none were chosen."""
+    if columns is None:
+        return tuple(range(n_columns))
+    if not columns:
+        raise ValueError(f"{name}: columns is empty; choose at least one column, or leave columns out to use all.")
+    places = None if header is None else {label: place for place, label in enumerate(header)}
+    found: dict[int, str | int] = {}
+    for column in columns:
+        position = _position(column, name, places, n_columns)
+        if position in found:
+            raise ValueError(f"{name}: columns has column {column!r} twice.")
+        found[position] = column
+    return tuple(found)
+
+
+def _position(column: str | int, name: str, places: dict[str, int] | None, n_columns: int) -> int:
+    if isinstance(column, int):
+        if not -n_columns <= column < n_columns:
+            raise ValueError(f"{name} has {n_columns} columns, so there is no column {column}.")
+        return column % n_columns
+    if places is None:
+        raise ValueError(f"{name} has no column names, so there is no column {column!r}; give positions instead.")
+    if column not in places:
+        shown = ", ".join(repr(label) for label in islice(places, 6)) + (", ..." if len(places) > 6 else "")
+        raise ValueError(f"{name} has no column {column!r}; it has {shown}.")
+    return places[column]
+
+
+def float_dtype(name: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The precision in which an array's values are used; a TypeError if they are no real numbers."""
+    if dtype.kind not in "biuf":
+        what = "Python objects" if dtype.hasobject else f"{dtype} values"
+        raise TypeError(f"{name} holds {what}, not real numbers. Save it as float32 or float64.")
+    return FLOAT32 if dtype.kind == "f" and dtype.itemsize <= 4 else FLOAT64
+
+
+def check_size(name: str, n_rows: int, n_columns: int) -> None:
+    """Reject a table without rows or columns."""
+    if n_rows == 0 or n_columns == 0:
+        raise ValueError(f"{name} has no {'rows' if n_columns else 'columns'}; there is nothing to cluster.")
+
+
+def check_table(name: str, shape: tuple[int, ...]) -> None:
+    """Reject an array that is not a table, or an empty one."""
+    if len(shape) != 2:
+        raise ValueError(
+            f"{name} is an array of shape {tuple(shape)}; expected 2 dimensions, one row a sample. "
+            "Reshape it first."
+        )
+    check_size(name, shape[0], shape[1])

@@ -1,0 +1,155 @@
+"""Arrays: .npy files, memory maps, and arrays in memory."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+from numpy.lib import format as npy_format
+from numpy.typing import NDArray
+
+from powerkmeans.sources.base import Origin, Source, Stamps, Table, shortened, stamps, unreadable
+from powerkmeans.sources.columns import Columns, check_table, float_dtype, positions
+
+# single rows: what lies between two of them is read along if it is short, up to so many bytes in all
+BRIDGED_BYTES = 2**14
+RUN_BYTES = 2**22
+
+
+class Header(NamedTuple):
+    """The layout of an array: where its values begin, and whether they go by column."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    by_column: bool = False
+    offset: int = 0
+
+
+class ArraySource(Source):
+    """An array or a memory map that somebody else holds."""
+
+    def __init__(self, table: Table, array: NDArray[Any]) -> None:
+        super().__init__(table)
+        self._array = array
+
+    def _blocks(self, n_rows: int) -> Iterator[NDArray[Any]]:
+        for start in range(0, self.shape[0], n_rows):
+            yield self._copied(slice(start, start + n_rows))
+
+    def _take(self, rows: NDArray[np.intp]) -> NDArray[Any]:
+        return self._copied(rows)
+
+    def _copied(self, rows: slice | NDArray[np.intp]) -> NDArray[Any]:
+        """Copy rows, so that no view keeps the file's pages; touching a map of a file that was cut is fatal."""
+        self.check_unchanged()
+        found = np.asarray(self._array[rows])
+        if self._columns != tuple(range(found.shape[1])):
+            found = found[:, self._columns]
+        with np.errstate(over="ignore"):  # a long double may be too large, which is found out later
+            return np.array(found, dtype=self.dtype, order="C", copy=True)
+
+
+class NpySource(Source):
+    """A .npy file, read rather than mapped: a file that is cut meanwhile is then an error and not a crash."""
+
+    def __init__(self, table: Table, path: str, header: Header) -> None:
+        super().__init__(table)
+        self._path, self._header = path, header
+
+    def _blocks(self, n_rows: int) -> Iterator[NDArray[Any]]:
+        with open(self._path, "rb", buffering=0) as stream:
+            for start in range(0, self.shape[0], n_rows):
+                self.check_unchanged()
+                yield self._converted(self._read(stream, start, min(start + n_rows, self.shape[0])))
+
+    def _take(self, rows: NDArray[np.intp]) -> NDArray[Any]:
+        taken = np.empty((len(rows), self.shape[1]), dtype=self._header.dtype)
+        with open(self._path, "rb", buffering=0) as stream:
+            for low, high in self._runs(rows):
+                first, last = int(rows[low]), int(rows[high - 1])
+                taken[low:high] = self._read(stream, first, last + 1)[rows[low:high] - first]
+        return self._converted(taken)
+
+    def _runs(self, rows: NDArray[np.intp]) -> Iterator[tuple[int, int]]:
+        """Yield where runs of rows begin and end that are near enough to be read at once."""
+        (_, n_columns), dtype, by_column, _ = self._header
+        width = n_columns * dtype.itemsize
+        apart = max(1, BRIDGED_BYTES // (dtype.itemsize if by_column else width))
+        window = max(1, RUN_BYTES // width)
+        breaks = (np.flatnonzero((np.diff(rows) > apart) | (np.diff(rows // window) > 0)) + 1).tolist()
+        yield from zip([0, *breaks], [*breaks, len(rows)], strict=True)
+
+    def _converted(self, found: NDArray[Any]) -> NDArray[Any]:
+        with np.errstate(over="ignore"):
+            return np.ascontiguousarray(found, dtype=self.dtype)
+
+    def _read(self, stream: IO[bytes], start: int, stop: int) -> NDArray[Any]:
+        """Read consecutive rows as they are stored."""
+        (n_rows, n_columns), dtype, by_column, offset = self._header
+        if not by_column:
+            rows = np.empty((stop - start, n_columns), dtype=dtype)
+            _fill(stream, offset + start * n_columns * dtype.itemsize, rows.reshape(-1))
+            return rows if self._columns == tuple(range(n_columns)) else rows[:, self._columns]
+        columns = np.empty((len(self._columns), stop - start), dtype=dtype)
+        for column, values in zip(self._columns, columns, strict=True):
+            _fill(stream, offset + (column * n_rows + start) * dtype.itemsize, values)
+        return columns.T
+
+
+def _fill(stream: IO[bytes], position: int, values: NDArray[Any]) -> None:
+    """Read as many bytes as ``values`` has; the system may give fewer at a time."""
+    stream.seek(position)
+    left = values.view(np.uint8).data
+    while len(left):
+        count = stream.readinto(left)  # type: ignore[attr-defined]
+        if not count:
+            raise ValueError("the file ends early")
+        left = left[count:]
+
+
+def open_npy(path: str, columns: Columns) -> NpySource:
+    """Open a .npy file by its header."""
+    name, full = shortened(path), os.path.abspath(path)
+    seen = stamps([full])
+    header = _read_header(name, full)
+    table = _table(name, header, columns, seen, Origin(open_npy, full, columns))
+    size, expected = os.path.getsize(full), header.offset + math.prod(header.shape) * header.dtype.itemsize
+    if size < expected:
+        raise ValueError(f"{name} is cut off: it has {size} of {expected} bytes. Write or copy it again.")
+    return NpySource(table, full, header)
+
+
+def open_array(array: NDArray[Any], columns: Columns) -> ArraySource:
+    """Take an array or a memory map as it is."""
+    filename = getattr(array, "filename", None)
+    name = "array" if filename is None else shortened(os.fspath(filename))
+    if isinstance(array, np.ma.MaskedArray):
+        raise TypeError("A masked array cannot be read; leave out rows with masked values first.")
+    seen = {} if filename is None else stamps([os.path.abspath(filename)])
+    return ArraySource(_table(name, Header(array.shape, array.dtype), columns, seen, None), array)
+
+
+def _table(name: str, header: Header, columns: Columns, seen: Stamps, origin: Origin | None) -> Table:
+    dtype = float_dtype(name, header.dtype)
+    check_table(name, header.shape)
+    n_rows, n_columns = header.shape
+    chosen = positions(columns, name, None, n_columns)
+    return Table(name, (n_rows, len(chosen)), dtype, chosen, None, seen, origin)
+
+
+def _read_header(name: str, path: str) -> Header:
+    """Read the header of a .npy file; nothing in it is executed."""
+    try:
+        with open(path, "rb") as stream:
+            version = npy_format.read_magic(stream)
+            # version 3 differs in the encoding of field names only, and tables have none
+            read = npy_format.read_array_header_1_0 if version == (1, 0) else npy_format.read_array_header_2_0
+            shape, by_column, dtype = read(stream)
+            return Header(shape, dtype, by_column, stream.tell())
+    except OSError as error:
+        raise unreadable(name, error) from error
+    except Exception as error:
+        raise ValueError(f"{name} is not a .npy file, or its beginning is damaged.") from error

@@ -1,0 +1,126 @@
+"""Rows written as they arrive, into a .npy file that is there whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import io
+import math
+import os
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.lib import format as npy_format
+from numpy.typing import DTypeLike, NDArray
+
+from powerkmeans.sources.stream import close
+
+
+def write_rows(
+    path: str | os.PathLike[str],
+    n_rows: int,
+    dtype: DTypeLike,
+    shape_rest: tuple[int, ...],
+    parts: Iterator[NDArray[Any]],
+) -> None:
+    """Write parts of consecutive rows, each of shape (rows, *shape_rest), as one .npy file of ``n_rows`` rows.
+
+    The file takes its name when it is complete; if anything fails, an older one stays as it was.
+    """
+    target, form = _checked_target(path), np.dtype(dtype)
+    shape = tuple(int(size) for size in (n_rows, *shape_rest))  # NumPy's ints would spoil the header
+    header = _header(shape, form)
+    n_bytes = len(header) + math.prod(shape) * form.itemsize
+    _check_space(target, n_bytes)
+    part = target.with_name(f".{target.name}.{os.getpid()}-{threading.get_ident()}.part")
+    try:
+        _write(part, target, n_bytes, header, _checked_parts(target, shape, form, parts))
+        with _explained(target, n_bytes):
+            os.replace(part, target)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        close(parts)  # whoever prepares rows ahead may stop
+        raise
+
+
+def _write(part: Path, target: Path, n_bytes: int, header: bytes, pieces: Iterator[NDArray[Any]]) -> None:
+    """Write everything; errors of ``pieces`` are not errors of the disk."""
+    with _explained(target, n_bytes):
+        stream = _create(part)
+    try:
+        with _explained(target, n_bytes):
+            stream.write(header)
+        for piece in pieces:
+            with _explained(target, n_bytes):
+                stream.write(piece.reshape(-1).view(np.uint8).data)
+        with _explained(target, n_bytes):
+            stream.flush()
+            os.fsync(stream.fileno())
+    finally:
+        with _explained(target, n_bytes):
+            stream.close()
+
+
+def _create(part: Path) -> IO[bytes]:
+    return open(part, "wb")
+
+
+def _checked_target(path: str | os.PathLike[str]) -> Path:
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise IsADirectoryError(f"{os.fspath(path)!r} is a folder; give the name of a .npy file to write.")
+    if Path(path).suffix.lower() != ".npy":
+        raise ValueError(f"{os.fspath(path)!r} must end in .npy, which is the format that is written.")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"There is no folder {os.fspath(target.parent)!r} to write {target.name!r} in.")
+    return target
+
+
+def _header(shape: tuple[int, ...], dtype: np.dtype[Any]) -> bytes:
+    if dtype.hasobject:
+        raise TypeError(f"Only numbers can be written, not {dtype}.")
+    stream = io.BytesIO()
+    descr = npy_format.dtype_to_descr(dtype)
+    npy_format.write_array_header_1_0(stream, {"descr": descr, "fortran_order": False, "shape": shape})
+    return stream.getvalue()
+
+
+def _check_space(target: Path, n_bytes: int) -> None:
+    free = shutil.disk_usage(target.parent).free
+    if free < n_bytes:
+        raise OSError(
+            errno.ENOSPC, f"No room for the file: it needs {n_bytes} bytes, {free} are free", os.fspath(target)
+        )
+
+
+def _checked_parts(
+    target: Path, shape: tuple[int, ...], dtype: np.dtype[Any], parts: Iterator[NDArray[Any]]
+) -> Iterator[NDArray[Any]]:
+    """Yield the parts in the type of the file, and see that they make up its rows."""
+    count, n_rows = 0, shape[0]
+    for part in parts:
+        if part.ndim == 0 or part.shape[1:] != shape[1:]:
+            raise ValueError(f"A part for {target.name} has the shape {part.shape}, expected rows of {shape[1:]}.")
+        count += len(part)
+        if count > n_rows:
+            break
+        yield np.ascontiguousarray(part.astype(dtype, casting="same_kind", copy=False))
+    if count != n_rows:
+        raise ValueError(
+            f"{target.name} was to have {n_rows} rows, but {'more' if count > n_rows else count} came."
+        )
+
+
+@contextmanager
+def _explained(target: Path, n_bytes: int) -> Iterator[None]:
+    """Say of a failed write which file it was and how much room it needs."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        message = f"Cannot write the file, which needs {n_bytes} bytes: {reason}"
+        raise OSError(error.errno or errno.EIO, message, os.fspath(target)) from error

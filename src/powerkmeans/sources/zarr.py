@@ -1,0 +1,112 @@
+"""Zarr arrays: in a folder, in a group that has one table, or already open."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from powerkmeans.sources.base import Origin, Source, Table, shortened, stamps, unreadable
+from powerkmeans.sources.columns import Columns, check_table, float_dtype, needed, positions
+from powerkmeans.sources.stream import reblocked
+
+MARKS = ("zarr.json", ".zarray", ".zgroup")
+
+
+class ZarrSource(Source):
+    """A 2-dimensional Zarr array, read by whole chunks.
+
+    Chunks that do not exist have the array's fill value: Zarr does not tell lost ones from those never written.
+    """
+
+    def __init__(self, table: Table, array: Any, folder: str | None) -> None:
+        super().__init__(table)
+        self._array, self._folder = array, folder
+        self._left, self._right = min(table.columns), max(table.columns) + 1
+
+    def _paths(self) -> list[str]:
+        return [] if self._folder is None else _files(self._folder)
+
+    def _blocks(self, n_rows: int) -> Iterator[NDArray[Any]]:
+        return reblocked(self._batches(n_rows), n_rows, self.shape[0])
+
+    def _batches(self, n_rows: int) -> Iterator[NDArray[Any]]:
+        """Yield rows in steps of whole chunks, each of which is decoded once."""
+        chunk = int(self._array.chunks[0])
+        step = chunk * max(1, n_rows // chunk)
+        for start in range(0, self.shape[0], step):
+            stop = min(start + step, self.shape[0])
+            yield self._converted(self._array[start:stop, self._left : self._right])
+
+    def _take(self, rows: NDArray[np.intp]) -> NDArray[Any]:
+        return self._converted(self._array.oindex[rows, slice(self._left, self._right)])
+
+    def _converted(self, found: Any) -> NDArray[Any]:
+        chosen = np.asarray(found)[:, [column - self._left for column in self._columns]]
+        with np.errstate(over="ignore"):
+            return np.ascontiguousarray(chosen, dtype=self.dtype)
+
+
+def is_zarr(folder: str) -> bool:
+    """Whether a folder is a Zarr array or group."""
+    return folder.lower().endswith(".zarr") or any(os.path.isfile(os.path.join(folder, m)) for m in MARKS)
+
+
+def open_zarr(path: str, columns: Columns) -> ZarrSource:
+    """Open a Zarr folder."""
+    zarr = needed("zarr", "zarr")
+    name, full = shortened(path), os.path.abspath(path)
+    if not any(os.path.isfile(os.path.join(full, mark)) for mark in MARKS):
+        raise ValueError(f"{name} is not a Zarr array: it has neither {MARKS[0]} nor {MARKS[1]}.")
+    seen = stamps(_files(full))
+    try:
+        tables = _tables(zarr, zarr.open(full, mode="r"))
+    except Exception as error:
+        raise unreadable(name, error) from error
+    array = _only(name, tables)
+    table = _table(name, array, columns)
+    return ZarrSource(table._replace(stamps=seen, origin=Origin(open_zarr, full, columns)), array, full)
+
+
+def open_zarr_array(array: Any, columns: Columns) -> ZarrSource:
+    """Take a Zarr array as it is; what is stored elsewhere than in a folder is not watched for changes."""
+    root = getattr(array.store, "root", None)
+    folder = None if root is None else os.path.abspath(os.path.join(root, array.path))
+    name = "zarr array" if folder is None else shortened(folder)
+    folder = folder if folder is not None and os.path.isdir(folder) else None
+    table = _table(name, array, columns)
+    return ZarrSource(table._replace(stamps=stamps([] if folder is None else _files(folder))), array, folder)
+
+
+def _tables(zarr: Any, node: Any) -> dict[str, Any]:
+    """An array itself, or the 2-D arrays of a group by their paths in it."""
+    if isinstance(node, zarr.Array):
+        return {"": node}
+    members = dict(node.members(max_depth=None))
+    return {key: found for key, found in members.items() if isinstance(found, zarr.Array) and found.ndim == 2}
+
+
+def _only(name: str, tables: dict[str, Any]) -> Any:
+    if not tables:
+        raise ValueError(f"{name} is a Zarr group without a 2-D array.")
+    if len(tables) > 1:
+        shown = ", ".join(repr(key) for key in sorted(tables)[:6])
+        raise ValueError(
+            f"{name} is a Zarr group with {len(tables)} 2-D arrays ({shown}); give the folder of one."
+        )
+    return next(iter(tables.values()))
+
+
+def _table(name: str, array: Any, columns: Columns) -> Table:
+    dtype = float_dtype(name, np.dtype(array.dtype))
+    check_table(name, array.shape)
+    chosen = positions(columns, name, None, int(array.shape[1]))
+    return Table(name, (int(array.shape[0]), len(chosen)), dtype, chosen, None, {}, None)
+
+
+def _files(folder: str) -> list[str]:
+    """List all files below a folder: metadata and chunks."""
+    return [os.path.join(where, file) for where, _, files in os.walk(folder) for file in files]

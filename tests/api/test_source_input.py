@@ -1,0 +1,198 @@
+"""Files larger than memory: the same answers as from arrays, and errors that say where."""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+
+import numpy as np
+import pytest
+
+from helpers import blobs, make_views
+from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, open_source
+from powerkmeans.engines import NumpyEngine, NumpyOptions, numpy_engine
+from powerkmeans.sources import SourceChangedError, output
+
+X = blobs(4, 6, 300, 1.5)[0].astype(np.float32)
+NAMES = [f"c{i}" for i in range(6)]
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(numpy_engine, "BLOCK_BYTES", 2**12)
+
+
+def save(folder, kind, rows=X):
+    path = folder / f"rows.{kind}"
+    if kind == "npy":
+        np.save(path, rows)
+    elif kind == "zarr":
+        zarr = pytest.importorskip("zarr")
+        zarr.save_array(path, rows)
+    else:
+        pa = pytest.importorskip("pyarrow")
+        table = pa.table({name: rows[:, i] for i, name in enumerate(NAMES)})
+        if kind == "parquet":
+            pytest.importorskip("pyarrow.parquet").write_table(table, path, row_group_size=77)
+        else:
+            pytest.importorskip("pyarrow.feather").write_feather(table, path)
+    return path
+
+
+@pytest.mark.parametrize("kind", ["npy", "parquet", "feather", "zarr"])
+@pytest.mark.parametrize("budget", [2**30, 2**20])
+def test_fits_and_answers_are_those_of_the_array(tmp_path, kind, budget):
+    source = open_source(save(tmp_path, kind))
+    options = NumpyOptions(memory_budget=budget)
+    of_array = KernelPowerKMeans(4, membership="possibilistic", random_state=0, engine=options).fit(X)
+    of_file = KernelPowerKMeans(4, membership="possibilistic", random_state=0, engine=options).fit(source)
+    assert np.array_equal(of_file.labels_, of_array.labels_)
+    assert of_file.objective_ == of_array.objective_
+    assert np.array_equal(of_file.predict_proba(source), of_array.predict_proba(X))
+    assert np.array_equal(of_file.transform(source), of_array.transform(X))
+    assert np.array_equal(of_file.outlier_score(source), of_array.outlier_score(X))
+    assert of_file.score(source) == of_array.score(X)
+    assert of_file.n_features_in_ == 6
+
+
+def test_views_from_files_and_arrays_together(tmp_path):
+    source = open_source(save(tmp_path, "parquet"), columns=NAMES[3:])
+    expected = MultiViewPowerKMeans(4, random_state=0).fit({"a": X[:, :3], "b": X[:, 3:]})
+    found = MultiViewPowerKMeans(4, random_state=0).fit({"a": X[:, :3], "b": source})
+    assert np.array_equal(found.labels_, expected.labels_)
+    assert found.objective_ == expected.objective_
+    assert np.array_equal(found.predict({"a": X[:, :3], "b": source}), expected.labels_)
+
+
+def test_views_are_columns_of_one_file(tmp_path):
+    path = save(tmp_path, "parquet")
+    expected = MultiViewPowerKMeans(4, random_state=0).fit({"a": X[:, :3], "b": X[:, 3:]})
+    found = MultiViewPowerKMeans(4, random_state=0, views={"a": slice(0, 3), "b": NAMES[3:]})
+    assert np.array_equal(found.fit_predict(open_source(path)), expected.labels_)
+    assert np.array_equal(found.predict(open_source(path)), expected.labels_)
+    alone = MultiViewPowerKMeans(4, random_state=0).fit(open_source(path))
+    assert alone.view_weights_.tolist() == [1.0]
+    with pytest.raises(TypeError, match="open it from a path to choose columns of it"):
+        MultiViewPowerKMeans(4, views={"a": [0], "b": [1]}).fit(open_source(X))
+
+
+def test_absent_rows_of_files_are_told_by_a_mask(tmp_path):
+    source = open_source(save(tmp_path, "npy"))
+    present = np.ones((len(X), 2), dtype=bool)
+    present[::3, 1] = False
+    missing = X.copy()
+    missing[::3] = np.nan
+    expected = MultiViewPowerKMeans(4, random_state=0).fit({"a": X, "b": missing})
+    found = MultiViewPowerKMeans(4, random_state=0).fit({"a": source, "b": source}, present=present)
+    assert np.array_equal(found.labels_, expected.labels_)
+
+
+def test_weights_may_be_given(tmp_path):
+    weight = np.random.default_rng(0).integers(0, 3, len(X)).astype(np.float32)
+    source = open_source(save(tmp_path, "npy"))
+    expected = KernelPowerKMeans(4, random_state=0).fit(X, sample_weight=weight)
+    found = KernelPowerKMeans(4, random_state=0).fit(source, sample_weight=weight)
+    assert found.objective_ == expected.objective_
+
+
+def test_columns_are_held_to_those_of_the_fit(tmp_path):
+    path = save(tmp_path, "parquet")
+    model = KernelPowerKMeans(4, random_state=0).fit(open_source(path))
+    assert model.feature_names_in_.tolist() == NAMES
+    with pytest.raises(ValueError, match="has the columns of the fit in another order"):
+        model.predict(open_source(path, columns=NAMES[::-1]))
+    with pytest.raises(ValueError, match=r"has other columns than in fit\. Lacking: 'c5'"):
+        model.predict(open_source(path, columns=NAMES[:5]))
+    np.save(tmp_path / "narrow.npy", X[:, :5])
+    with pytest.raises(ValueError, match="X has 5 features, but KernelPowerKMeans is expecting 6"):
+        model.predict(open_source(tmp_path / "narrow.npy"))
+    assert np.array_equal(model.predict(open_source(save(tmp_path, "npy"))), model.labels_)
+
+
+@pytest.mark.parametrize("kind", ["npy", "parquet"])
+def test_a_nan_in_the_middle_is_named(tmp_path, kind):
+    rows = X.copy()
+    rows[777, 2] = np.nan
+    column = "2" if kind == "npy" else "'c2'"
+    before = threading.active_count()
+    with pytest.raises(ValueError, match=rf"rows.{kind}: NaN in row 777, column {column}"):
+        KernelPowerKMeans(4).fit(open_source(save(tmp_path, kind, rows)))
+    assert threading.active_count() <= before + numpy_engine.BLOCKS_AHEAD
+
+
+def test_a_file_that_changes_is_told(tmp_path):
+    path = save(tmp_path, "npy")
+    source = open_source(path)
+    model = KernelPowerKMeans(4, random_state=0).fit(source)
+    np.save(path, X[:500])
+    for call in (model.predict, KernelPowerKMeans(4).fit):
+        with pytest.raises(SourceChangedError, match="changed while it was being read"):
+            call(source)
+
+
+def test_too_few_rows_and_constant_files(tmp_path):
+    np.save(tmp_path / "few.npy", X[:3])
+    with pytest.raises(ValueError, match="n_samples=3 should be >= n_clusters=4"):
+        KernelPowerKMeans(4).fit(open_source(tmp_path / "few.npy"))
+    np.save(tmp_path / "constant.npy", np.ones((50, 2)))
+    with pytest.raises(ValueError, match="All rows are equal"):
+        KernelPowerKMeans(4).fit(open_source(tmp_path / "constant.npy"))
+
+
+def test_answers_go_to_a_file_as_they_come(tmp_path):
+    source = open_source(save(tmp_path, "npy"))
+    model = KernelPowerKMeans(4, membership="possibilistic", random_state=0).fit(source)
+    for name, function in [
+        ("labels", model.predict),
+        ("proba", model.predict_proba),
+        ("distances", model.transform),
+        ("typicality", model.typicality),
+        ("scores", model.outlier_score),
+    ]:
+        found = function(source, out=tmp_path / f"{name}.npy")
+        assert isinstance(found, np.memmap)
+        assert np.array_equal(found, function(X))
+        assert np.array_equal(np.load(tmp_path / f"{name}.npy"), found)
+    assert np.array_equal(model.predict(X, out=tmp_path / "again.npy"), model.labels_)
+    threshold = float(np.quantile(model.outlier_score(X), 0.9))
+    noisy = model.predict(source, noise_threshold=threshold, out=tmp_path / "noisy.npy")
+    assert np.array_equal(noisy, model.predict(X, noise_threshold=threshold))
+    assert 0.05 < np.mean(noisy == -1) < 0.15
+
+
+def test_a_full_disk_leaves_older_answers_intact(tmp_path, monkeypatch):
+    source = open_source(save(tmp_path, "npy"))
+    model = KernelPowerKMeans(4, random_state=0).fit(source)
+    out = tmp_path / "labels.npy"
+    model.predict(source, out=out)
+    older = out.read_bytes()
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(output.os, "replace", full)
+    with pytest.raises(OSError, match=r"labels\.npy"):
+        model.predict(source, out=out)
+    assert out.read_bytes() == older
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["labels.npy", "rows.npy"]
+    with pytest.raises(ValueError, match=r"\.npy"):
+        model.predict(source, out=tmp_path / "labels.csv")
+
+
+def test_samples_do_not_depend_on_where_rows_live(tmp_path):
+    weight = np.random.default_rng(0).integers(0, 3, len(X)).astype(np.float32)
+    rows = np.concatenate([X, X[:100]])
+    weight = np.concatenate([weight, weight[:100]])
+    np.save(tmp_path / "rows.npy", rows)
+    engines = [
+        NumpyEngine(make_views([table], weight), NumpyOptions())
+        for table in (rows, open_source(tmp_path / "rows.npy"))
+    ]
+    of_array, of_file = (engine.sample(50, seed=1) for engine in engines)
+    # of a file the candidates are those of the smallest hashes, four times as many as wanted
+    assert len(of_file.weight) == len(of_array.weight) == 50
+    large_array, large_file = (engine.sample(1000, seed=1) for engine in engines)
+    assert np.array_equal(large_array.views[0], large_file.views[0])
+    assert np.array_equal(large_array.weight, large_file.weight)
+    assert np.sum(of_file.weight) > 0
