@@ -142,3 +142,24 @@ class Algorithm2:
         smallest = min(losses)  # a common factor of numerator and denominator, against underflow
         scores = [math.exp(-(loss - smallest) / self.entropy) for loss in losses]
         self.alpha = np.array(scores) / sum(scores)  # Step5, eq:step3
+
+
+def online_step(chunk, centers, s, running_mass, running_moment, weight_of_running, rho):
+    """One step of stochastic majorise-minimise for one view and the fuzzy membership, written out.
+
+    The chunk's sums are scaled to the weight of the running ones, mixed in with ``rho``, and give new centroids.
+    """
+    k, p = len(centers), len(centers[0])
+    mass, moment = [0.0] * k, [[0.0] * p for _ in range(k)]
+    for row in chunk:
+        w = power_mean_gradient([squared_distance(row, center) for center in centers], s)
+        for j in range(k):
+            mass[j] += w[j]
+            for c in range(p):
+                moment[j][c] += w[j] * row[c]
+    scale = weight_of_running / len(chunk)
+    result = []
+    for j in range(k):
+        n = (1 - rho) * running_mass[j] + rho * scale * mass[j]
+        result.append([((1 - rho) * running_moment[j][c] + rho * scale * moment[j][c]) / n for c in range(p)])
+    return result

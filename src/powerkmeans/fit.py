@@ -24,11 +24,11 @@ from powerkmeans.fitting.preparation import WORKING_PER_CLUSTER, Prepared, prepa
 from powerkmeans.fitting.starts import Start, needs_collapse, place, place_rows, plan_starts
 from powerkmeans.fitting.task import Task
 from powerkmeans.kernels import choose_kernel
-from powerkmeans.model import FitResult, Model, Restart
+from powerkmeans.model import FitResult, Model, Restart, Stream
 from powerkmeans.objective.block import PassInput, block_labels, prepare
 from powerkmeans.objective.evidence import Evidence, view_evidence
 from powerkmeans.objective.membership import make_membership
-from powerkmeans.objective.updates import objective_value
+from powerkmeans.objective.updates import about_origin, objective_value
 from powerkmeans.settings import Settings
 from powerkmeans.solver.annealing import Hard
 from powerkmeans.solver.mm import count_apart, spread_within
@@ -172,13 +172,13 @@ def apply(
     return np.load(out, mmap_mode="r")
 
 
-def precise_statistics(model: Model, views: Views, engine: object) -> PassStatistics:
-    """The sums of one pass at the model's exponent, in float64."""
-    double = np.dtype(np.float64)
+def model_statistics(model: Model, views: Views, engine: object, *, precise: bool = True) -> PassStatistics:
+    """The sums of one pass at the model's exponent, in float64 unless told otherwise."""
+    dtype = np.dtype(np.float64) if precise else model.dtype
     with single_threaded_blas():
-        rows = _open(model, views, engine, double)
+        rows = _open(model, views, engine, dtype)
         kernel = choose_kernel(rows.kernel)
-        return rows.fold(kernel.statistics, prepare(model.parameters, model.s, model.problem, double))
+        return rows.fold(kernel.statistics, prepare(model.parameters, model.s, model.problem, dtype))
 
 
 def precise_evidence(model: Model, views: Views, engine: object) -> Evidence:
@@ -314,7 +314,7 @@ def _finish(views: Views, task: Task, result: SolverResult) -> FitResult:
         s=result.s,
         dtype=engine.dtype,
     )
-    final = precise_statistics(model, views, task.settings.engine)
+    final = model_statistics(model, views, task.settings.engine)
     return FitResult(
         model=model,
         labels=np.argsort(order).astype(labels.dtype)[labels],
@@ -324,4 +324,10 @@ def _finish(views: Views, task: Task, result: SolverResult) -> FitResult:
         n_used=int(np.sum(used)),
         n_apart=count_apart(parameters, problem, spread_within(final, parameters, problem)),
         history=result.history,
+        stream=Stream(
+            about_origin(final, parameters.centers, problem),
+            weight=prepared.total_weight,
+            n_fitted=engine.n_samples,
+            n_seen=float(engine.n_samples),
+        ),
     )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from powerkmeans.features.maps import CentredMap
-from powerkmeans.types import Array, Iteration, Parameters, Problem, Status, Views
+from powerkmeans.types import Array, Iteration, Parameters, PassStatistics, Problem, Status, Views
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,36 @@ class Restart:
     n_moves: int = 0
 
 
+class StreamLine(NamedTuple):
+    """One chunk of a stream.
+
+    n_seen : samples seen with it
+    loss : its mean loss before it was learnt from
+    drift : by what share that loss exceeds the running one
+    shift : the largest step of a centroid
+    """
+
+    n_seen: float
+    loss: float
+    drift: float
+    shift: float
+
+
+@dataclass(frozen=True)
+class Stream:
+    """What a model has seen, to go on from: running sums, in which samples count less the longer ago they were.
+
+    ``sums`` are scaled to ``weight``, which the ``n_fitted`` samples of the fit had; their scatter is about the
+    origin, so that it does not matter where centroids were.
+    """
+
+    sums: PassStatistics
+    weight: float
+    n_fitted: int
+    n_seen: float
+    lines: tuple[StreamLine, ...] = ()
+
+
 @dataclass(frozen=True)
 class FitResult:
     """A fitted model and the story of its fit.
@@ -89,6 +119,7 @@ class FitResult:
     restarts: tuple[Restart, ...] = ()
     best: int = 0
     critical: float | None = None
+    stream: Stream | None = None
 
 
 def history_table(result: FitResult) -> dict[str, Array]:
@@ -102,3 +133,9 @@ def history_table(result: FitResult) -> dict[str, Array]:
         "n_distinct": np.array([line.n_distinct for line in lines]),
         "view_weights": result.model.for_all_views([line.view_weights for line in lines], 0.0),
     }
+
+
+def stream_table(result: FitResult) -> dict[str, Array]:
+    """The chunks of a stream as one array a column."""
+    lines = () if result.stream is None else result.stream.lines
+    return {name: np.array([getattr(line, name) for line in lines]) for name in StreamLine._fields}

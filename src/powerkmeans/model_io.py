@@ -9,6 +9,7 @@ import threading
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from powerkmeans.features.maps import CentredMap, FourierMap, IdentityMap, NystroemMap
-from powerkmeans.model import FitResult, Model, Restart, history_table
+from powerkmeans.model import FitResult, Model, Restart, Stream, StreamLine, history_table
 from powerkmeans.objective.membership import make_membership
-from powerkmeans.types import Iteration, Parameters, Problem, Status
+from powerkmeans.types import Iteration, Parameters, PassStatistics, Problem, Status
 from powerkmeans.views import Layout
 
 FORMAT = "powerkmeans-model"
@@ -153,6 +154,8 @@ def _pack_result(result: FitResult) -> tuple[dict[str, Any], dict[str, Any]]:
     }
     if problem.baseline is not None:
         arrays["baseline"] = problem.baseline
+    if result.stream is not None:
+        _pack_stream(result.stream, header, arrays)
     arrays |= {f"history.{name}": column for name, column in history_table(result).items()}
     arrays["history.view_weights"] = np.array([line.view_weights for line in result.history])
     for index, feature_map in enumerate(model.maps):
@@ -192,7 +195,20 @@ def _unpack_result(header: dict[str, Any], arrays: dict[str, Any]) -> FitResult:
         restarts=tuple(_unpack_restart(entry) for entry in header["restarts"]),
         best=header["best"],
         history=_unpack_history(arrays),
+        stream=_unpack_stream(header, arrays) if "stream" in header else None,
     )
+
+
+def _pack_stream(stream: Stream, header: dict[str, Any], arrays: dict[str, Any]) -> None:
+    header["stream"] = {"weight": stream.weight, "n_fitted": stream.n_fitted, "n_seen": stream.n_seen}
+    arrays |= {f"stream.{name}": np.asarray(value) for name, value in vars(stream.sums).items()}
+    arrays["stream.lines"] = np.array(stream.lines).reshape(-1, len(StreamLine._fields))
+
+
+def _unpack_stream(header: dict[str, Any], arrays: dict[str, Any]) -> Stream:
+    sums = PassStatistics(**{f.name: arrays[f"stream.{f.name}"] for f in fields(PassStatistics)})
+    lines = tuple(StreamLine(*line) for line in arrays["stream.lines"].tolist())
+    return Stream(sums, **header["stream"], lines=lines)
 
 
 def _unpack_restart(entry: dict[str, Any]) -> Restart:

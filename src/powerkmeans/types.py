@@ -92,6 +92,9 @@ class Sums:
     def __add__(self, other: Self) -> Self:
         return type(self)(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
+    def __mul__(self, factor: float) -> Self:
+        return type(self)(*(getattr(self, f.name) * factor for f in fields(self)))
+
 
 @dataclass
 class PassStatistics(Sums):

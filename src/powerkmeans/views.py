@@ -43,18 +43,22 @@ class Layout(NamedTuple):
     columns: dict[str, list[int]] | None
 
 
-def check_single_view(estimator: Any, X: Any, sample_weight: Any = None, *, fitting: bool) -> Views:
+def check_single_view(
+    estimator: Any, X: Any, sample_weight: Any = None, *, fitting: bool, first: bool | None = None
+) -> Views:
     """Check one array of rows and its weights.
 
-    New data is cast to the precision that the model was fitted in.
+    New data is cast to the precision that the model was fitted in. ``first`` is given for a chunk of a stream: it
+    may have few rows, and others must be like the first.
     """
     dtype = FLOATS if fitting else [estimator._fit.model.dtype]
     if isinstance(X, Source):
         _check_source(estimator, X, fitting=fitting)
     else:
-        X = validate_data(estimator, X, reset=fitting, accept_sparse="csr", dtype=dtype, order="C")
+        reset = fitting if first is None else first
+        X = validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=dtype, order="C")
     X = _canonical(X) if hasattr(X, "indptr") else X
-    if fitting:
+    if fitting and first is None:
         check_enough_rows(X.shape[0], estimator.n_clusters)
     return Views(("X",), (X,), _weight(sample_weight, (X,), X.dtype if fitting else dtype[0]))
 
@@ -84,11 +88,12 @@ def _weight(given: Any, arrays: Sequence[Array], dtype: Any) -> Array:
 
 
 def check_several_views(
-    estimator: Any, X: Any, sample_weight: Any = None, present: Any = None
+    estimator: Any, X: Any, sample_weight: Any = None, present: Any = None, *, chunk: bool = False
 ) -> tuple[Views, Layout]:
     """Check views to fit, in any of the forms that people have them, and tell how they were laid out.
 
-    A row that is all NaN, None, or not marked in ``present`` is one that the view does not have.
+    A row that is all NaN, None, or not marked in ``present`` is one that the view does not have. A chunk of a
+    stream may have few rows, and none of some view.
     """
     if is_several(X):
         columns, tables = None, _separate_tables(estimator, X)
@@ -99,9 +104,10 @@ def check_several_views(
     names, n_samples = tuple(tables), common_length(tables)
     mask = _check_present(present, tables, n_samples)
     arrays, mask = _check_tables(estimator, tables, mask, FLOATS)
-    check_enough_rows(n_samples, estimator.n_clusters)
+    if not chunk:
+        check_enough_rows(n_samples, estimator.n_clusters)
     weight = _weight(sample_weight, arrays, np.result_type(*(array.dtype for array in arrays)))
-    _check_coverage(names, mask, weight)
+    _check_coverage(names, mask, None if chunk else weight)
     if is_several(X):
         estimator.n_features_in_ = sum(array.shape[1] for array in arrays)
         vars(estimator).pop("feature_names_in_", None)

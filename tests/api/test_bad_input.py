@@ -244,12 +244,6 @@ def test_critical_exponent_rejects_nonsense():
         critical_exponent(np.ones((5, 2)))
 
 
-def test_partial_fit_is_declined_with_advice():
-    assert not hasattr(KernelPowerKMeans(3), "partial_fit")
-    with pytest.raises(AttributeError, match="no partial_fit in this version; fit all rows at once"):
-        KernelPowerKMeans(3).partial_fit(X)
-
-
 def test_a_failed_fit_leaves_the_data_alone():
     data = X.copy()
     with pytest.raises(ValueError, match="s_init"):

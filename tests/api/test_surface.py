@@ -21,7 +21,7 @@ LAYERS = [
     ["views", "settings", "engines", "kernels", "solver", "model"],
     ["fitting"],
     ["fit", "model_io"],
-    ["progress"],
+    ["progress", "online"],
     ["estimators"],
     ["critical", "explain"],
     ["__init__"],

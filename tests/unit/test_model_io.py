@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import zipfile
 
 import numpy as np
@@ -23,6 +24,7 @@ def test_a_model_survives_the_file(tmp_path, feature_map, membership, dtype):
     model = KernelPowerKMeans(3, feature_map=feature_map, membership=membership, random_state=0).fit(
         X.astype(dtype)
     )
+    model.partial_fit(X[:50].astype(dtype))
     model.save(path)
     for copy in (powerkmeans.load(path), KernelPowerKMeans.load(str(path))):
         assert copy.get_params() == model.get_params()
@@ -30,12 +32,17 @@ def test_a_model_survives_the_file(tmp_path, feature_map, membership, dtype):
             assert np.array_equal(getattr(copy, method)(X), getattr(model, method)(X))
         attributes = {name for name in vars(model) if name.endswith("_")}
         assert attributes == {name for name in vars(copy) if name.endswith("_")}
-        for name in attributes - {"history_"}:
+        for name in attributes - {"history_", "stream_history_"}:
             assert np.array_equal(getattr(copy, name), getattr(model, name)), name
-        for name, column in model.history_.items():
-            assert np.array_equal(copy.history_[name], column)
+        for table in ("history_", "stream_history_"):
+            for name, column in getattr(model, table).items():
+                assert np.array_equal(getattr(copy, table)[name], column)
         assert type(copy.status_) is type(model.status_)
         assert copy.score(X) == model.score(X)
+        further = [
+            clone_of.partial_fit(X[50:].astype(dtype)) for clone_of in (copy, pickle.loads(pickle.dumps(model)))
+        ]
+        assert np.array_equal(further[0].cluster_centers_, further[1].cluster_centers_)
 
 
 def test_names_infinities_and_given_centroids_survive(tmp_path):

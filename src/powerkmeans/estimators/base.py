@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import warnings
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
@@ -12,10 +14,12 @@ from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
 from powerkmeans.callbacks import CallbackSupportMixin
-from powerkmeans.fit import apply, fit_views, precise_statistics, warn_if_unwell
-from powerkmeans.model import FitResult, history_table
+from powerkmeans.estimators.chunks import Collected
+from powerkmeans.fit import apply, fit_views, model_statistics, warn_if_unwell
+from powerkmeans.model import FitResult, history_table, stream_table
 from powerkmeans.model_io import load_estimator, save_estimator
 from powerkmeans.objective.block import PassInput, block_distances, block_labels, block_outlier_scores
+from powerkmeans.online import learn, rows_to_begin
 from powerkmeans.progress import make_listener
 from powerkmeans.settings import Settings
 from powerkmeans.streams import draw_seed
@@ -32,6 +36,7 @@ class PowerKMeansBase(
 
     _fit: FitResult
     _layout: Layout | None
+    _collected: Collected | None = None
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one .npz file that contains no pickle; see :func:`powerkmeans.load`."""
@@ -44,14 +49,6 @@ class PowerKMeansBase(
         loaded: Self = load_estimator(path, {cls.__name__: cls})
         return loaded
 
-    @property
-    def partial_fit(self) -> Any:
-        """Not part of this version; the message says what to do instead."""
-        raise AttributeError(
-            f"{type(self).__name__} has no partial_fit in this version; fit all rows at once, or a sample of them "
-            "and predict the rest."
-        )
-
     def _check_new(self, X: Any, present: Any, sample_weight: Any) -> Views:
         """Check samples for a fitted model."""
         raise NotImplementedError
@@ -62,7 +59,39 @@ class PowerKMeansBase(
         result = fit_views(views, settings, seed, listener)
         self._keep(result)
         self._layout = layout
+        self._collected = None
         warn_if_unwell(result, settings)
+
+    def _learn(self, chunk: Views) -> None:
+        """Go on from what was fitted or learnt."""
+        self._keep(learn(self._fit, chunk, self.engine))
+
+    def _collect(self, chunk: Views, layout: Layout | None, settings: Settings) -> None:
+        """Collect the first rows of a stream, and fit to them each time they have doubled."""
+        before = self._collected
+        collected = Collected(chunk, layout) if before is None else before.with_chunk(chunk, layout)
+        self._collected = collected
+        enough = collected.n_rows >= rows_to_begin(settings.n_clusters)
+        if enough:
+            self._fit_views(collected.views, settings, collected.views.arrays, collected.layout)
+        elif collected.n_rows >= max(settings.n_clusters, 2 * collected.n_fitted):
+            self._fit_early(collected, settings)
+
+    def _fit_early(self, collected: Collected, settings: Settings) -> None:
+        """Fit to few rows, so that there are answers; if they say nothing yet, there are none."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                self._fit_views(collected.views, settings, collected.views.arrays, collected.layout)
+            except ValueError:
+                if hasattr(self, "_fit"):
+                    del self._fit
+        self._collected = replace(collected, n_fitted=collected.n_rows)
+
+    @property
+    def _learns(self) -> bool:
+        """Whether a model is there to go on from, and not one of the first rows alone."""
+        return hasattr(self, "_fit") and self._collected is None
 
     def _apply(self, views: Views, function: Any, out: Path = None) -> Array:
         return apply(self._fit.model, views, self.engine, function, out=out)
@@ -83,7 +112,7 @@ class PowerKMeansBase(
         return apply(self._fit.model, views, self.engine, block_distances, precise=True, out=out)
 
     def _score(self, views: Views) -> float:
-        sums = precise_statistics(self._fit.model, views, self.engine)
+        sums = model_statistics(self._fit.model, views, self.engine)
         return -float(sums.loss) / float(np.sum(views.weight, dtype=np.float64))
 
     def _keep(self, result: FitResult) -> None:
@@ -101,6 +130,9 @@ class PowerKMeansBase(
         self.status_ = restart.status
         self.restarts_ = [dict(vars(r)) for r in result.restarts]
         self.best_restart_ = result.best
+        self.stream_history_ = stream_table(result)
+        self.n_samples_seen_ = 0 if result.stream is None else round(result.stream.n_seen)
+        self.drift_ = float(self.stream_history_["drift"][-1]) if len(self.stream_history_["drift"]) else 0.0
         self._keep_views(result)
 
     def _keep_views(self, result: FitResult) -> None:

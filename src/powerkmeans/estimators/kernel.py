@@ -11,7 +11,8 @@ from powerkmeans.callbacks import with_callbacks
 from powerkmeans.estimators.base import Path, PowerKMeansBase
 from powerkmeans.model import FitResult
 from powerkmeans.objective.block import block_outlier_scores, block_probabilities, block_typicality
-from powerkmeans.settings import check_settings
+from powerkmeans.settings import Settings, check_settings
+from powerkmeans.sources import Source
 from powerkmeans.tables import is_several
 from powerkmeans.types import Array, Views
 from powerkmeans.views import check_single_view
@@ -153,6 +154,12 @@ class KernelPowerKMeans(PowerKMeansBase):
         Every run: its start, exponents, iterations, status, hard objective and number of moves.
     best_restart_ : int
         Index of the run that was kept.
+    n_samples_seen_ : int
+        Samples that the model was fitted to or learnt from.
+    drift_ : float
+        By what share the last chunk's mean loss exceeded the running one; 0 before ``partial_fit``.
+    stream_history_ : dict of ndarrays
+        Per chunk that was learnt from: ``n_seen``, ``loss`` (its mean, before), ``drift`` and ``shift``.
     n_features_in_ : int
         Number of columns seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -240,11 +247,29 @@ class KernelPowerKMeans(PowerKMeansBase):
         """
         if is_several(X) and len(X):
             raise TypeError("X holds several views; KernelPowerKMeans takes one table, use MultiViewPowerKMeans.")
-        settings = check_settings(self.get_params(deep=False))
+        settings = self._settings()
         views = check_single_view(self, X, sample_weight, fitting=True)
-        if not isinstance(self.init, str):
-            settings = replace(settings, init={"X": self.init})
         self._fit_views(views, settings, X)
+        return self
+
+    def partial_fit(self, X: Any, y: None = None, sample_weight: Any = None) -> Self:
+        """Learn from one chunk of a stream.
+
+        The first rows are collected until there are 1024, or 50 a cluster, and fitted each time they have doubled;
+        then they are let go. From there on the sums of each chunk are mixed into running ones, with a weight that
+        decays as more is seen, and the centroids follow. Chunks may have any size; the maps, the bandwidth and
+        the exponent stay those of the beginning. After ``fit``, the stream goes on from the fitted model.
+
+        ``drift_`` tells by what share the chunk's mean loss exceeded the running one: about 0 while the data stay
+        as they were. ``labels_`` are those of the last chunk; ``inertia_`` and ``objective_`` are running
+        estimates for as many samples as the model was fitted to.
+        """
+        settings = self._settings()
+        if self._learns:
+            self._learn(self._new(X, sample_weight))
+        else:
+            views = self._chunk(X, sample_weight)
+            self._collect(views, None, settings)
         return self
 
     def fit_predict(self, X: Any, y: None = None, sample_weight: Any = None) -> Array:
@@ -296,6 +321,15 @@ class KernelPowerKMeans(PowerKMeansBase):
         do not let a grid search choose the bandwidth or the number of clusters by it.
         """
         return self._score(self._new(X, sample_weight))
+
+    def _settings(self) -> Settings:
+        settings = check_settings(self.get_params(deep=False))
+        return settings if isinstance(self.init, str) else replace(settings, init={"X": self.init})
+
+    def _chunk(self, X: Any, sample_weight: Any) -> Views:
+        if isinstance(X, Source):
+            raise TypeError("partial_fit takes chunks: for rows in source.blocks(10_000): model.partial_fit(rows)")
+        return check_single_view(self, X, sample_weight, fitting=True, first=self._collected is None)
 
     def _check_new(self, X: Any, present: Any, sample_weight: Any) -> Views:
         if present is not None:

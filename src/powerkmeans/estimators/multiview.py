@@ -13,6 +13,7 @@ from powerkmeans.estimators.base import Path, PowerKMeansBase
 from powerkmeans.model import FitResult
 from powerkmeans.objective.block import block_outlier_scores, block_probabilities, block_typicality
 from powerkmeans.settings import check_settings
+from powerkmeans.sources import Source
 from powerkmeans.types import Array, Views
 from powerkmeans.views import check_new_views, check_several_views, split_init
 
@@ -159,6 +160,12 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         Every run: its start, exponents, iterations, status, hard objective and number of moves.
     best_restart_ : int
         Index of the run that was kept.
+    n_samples_seen_ : int
+        Samples that the model was fitted to or learnt from.
+    drift_ : float
+        By what share the last chunk's mean loss exceeded the running one; 0 before ``partial_fit``.
+    stream_history_ : dict of ndarrays
+        Per chunk that was learnt from: ``n_seen``, ``loss`` (its mean, before), ``drift`` and ``shift``.
     n_features_in_ : int
         Number of columns seen in fit, over all views.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -262,6 +269,33 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         if not isinstance(self.init, str):
             settings = replace(settings, init=split_init(self, views, layout))
         self._fit_views(views, settings, X, layout)
+        return self
+
+    def partial_fit(self, X: Any, y: None = None, sample_weight: Any = None, present: Any = None) -> Self:
+        """Learn from one chunk of a stream.
+
+        The first rows are collected until there are 1024, or 50 a cluster, and fitted each time they have doubled;
+        then they are let go. From there on the sums of each chunk are mixed into running ones, with a weight that
+        decays as more is seen, and the centroids follow. Chunks may have any size; the maps, the bandwidth and
+        the exponent stay those of the beginning. After ``fit``, the stream goes on from the fitted model.
+
+        ``drift_`` tells by what share the chunk's mean loss exceeded the running one: about 0 while the data stay
+        as they were. ``labels_`` are those of the last chunk; ``inertia_`` and ``objective_`` are running
+        estimates for as many samples as the model was fitted to.
+        """
+        settings = check_settings(self.get_params(deep=False), several_views=True)
+        if self._learns:
+            self._learn(self._check_new(X, present, sample_weight))
+            return self
+        known = getattr(self, "n_features_in_", None)
+        views, layout = check_several_views(self, X, sample_weight, present, chunk=True)
+        if self._collected is not None:
+            self.n_features_in_ = known  # with_chunk tells if they differ
+        if any(isinstance(array, Source) for array in views.arrays):
+            raise TypeError("partial_fit takes chunks of rows; fit takes sources whole.")
+        if not isinstance(self.init, str):
+            settings = replace(settings, init=split_init(self, views, layout))
+        self._collect(views, layout, settings)
         return self
 
     def fit_predict(self, X: Any, y: None = None, sample_weight: Any = None, present: Any = None) -> Array:

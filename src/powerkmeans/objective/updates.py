@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from scipy.special import softmax
@@ -70,6 +71,24 @@ def objective_value(loss: float, parameters: Parameters, problem: Problem) -> fl
     if math.isfinite(problem.entropy):
         value += problem.entropy * float(np.sum(weights * np.log(weights)))
     return value
+
+
+def about_origin(sums: PassStatistics, centers: Float64Array, problem: Problem) -> PassStatistics:
+    """The same sums with the scatter taken about the origin: ``D + 2 theta.S - N ||theta||^2``."""
+    return replace(sums, scatter=sums.scatter + _displaced(sums, centers, problem))
+
+
+def about_centers(sums: PassStatistics, centers: Float64Array, problem: Problem) -> PassStatistics:
+    """The reverse; never negative."""
+    return replace(sums, scatter=np.maximum(sums.scatter - _displaced(sums, centers, problem), 0))
+
+
+def _displaced(sums: PassStatistics, centers: Float64Array, problem: Problem) -> Float64Array:
+    """``2 theta_jl.S_jl - N_jl ||theta_jl||^2``, (k, L)."""
+    parts = [(centers[:, part], sums.moment[:, part]) for part in problem.view_slices]
+    inner = np.stack([np.vecdot(center, moment) for center, moment in parts], axis=1)
+    squared = np.stack([np.vecdot(center, center) for center, _ in parts], axis=1)
+    return 2 * inner - sums.mass * squared
 
 
 def shift_norms(old: Parameters, new: Parameters, problem: Problem) -> Float64Array:

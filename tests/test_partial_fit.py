@@ -1,0 +1,239 @@
+"""Streams: the running sums are those of their definition, and end where all rows at once do."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.exceptions import NotFittedError
+
+import powerkmeans
+from helpers import blobs
+from oracle import online_step
+from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, open_source
+from powerkmeans.online import mixing_weight, rows_to_begin
+
+X, Y = blobs(6, 8, 500, 2.0)
+X = X[np.random.default_rng(0).permutation(len(X))]
+
+
+def epochs(model, rows, size, n_epochs=3, seed=0, **extra):
+    rng = np.random.default_rng(seed)
+    for _ in range(n_epochs):
+        order = rng.permutation(len(rows))
+        for start in range(0, len(rows), size):
+            model.partial_fit(rows[order[start : start + size]], **extra)
+    return model
+
+
+def hard_cost(model, rows):
+    return float(np.sum(np.min(model.transform(rows), axis=1) ** 2))
+
+
+@pytest.mark.parametrize("size", [7, 100, 2500])
+@pytest.mark.parametrize("membership", ["fuzzy", "possibilistic"])
+@pytest.mark.parametrize("feature_map", ["identity", "rff"])
+def test_a_few_epochs_end_within_a_hundredth_of_the_batch_objective(size, membership, feature_map):
+    parameters = {"membership": membership, "feature_map": feature_map, "bandwidth": 10.0, "random_state": 0}
+    batch = KernelPowerKMeans(6, **parameters).fit(X)
+    stream = epochs(KernelPowerKMeans(6, **parameters), X, size)
+    # the maps were drawn from other rows, so costs are compared where they are the same thing
+    if feature_map == "identity":
+        assert hard_cost(stream, X) <= 1.01 * hard_cost(batch, X)
+    agreement = np.mean([np.max(np.bincount(stream.predict(X)[batch.labels_ == j])) for j in range(6)])
+    assert agreement > 0.97 * len(X) / 6
+    assert stream.n_samples_seen_ == 3 * len(X)
+
+
+@pytest.mark.parametrize("size", [20, 500])
+@pytest.mark.parametrize("membership", ["fuzzy", "possibilistic"])
+def test_the_objective_at_a_given_exponent_is_that_of_the_batch(size, membership):
+    parameters = {"membership": membership, "feature_map": "identity", "reference_distance": 20.0}
+    parameters |= {"s_init": -5.0, "anneal_factor": 1.0, "init": X[[0, 1, 4, 5, 8, 9]], "random_state": 0}
+    batch = KernelPowerKMeans(6, **parameters).fit(X)
+    stream = epochs(KernelPowerKMeans(6, **parameters), X, size)
+    assert stream.s_ == batch.s_ == -5.0
+    assert -stream.score(X) <= 1.01 * -batch.score(X)
+    assert stream.objective_ / stream._fit.stream.weight == pytest.approx(-batch.score(X), rel=0.02)
+
+
+def test_several_views_with_rows_missing_from_some():
+    rng = np.random.default_rng(1)
+    views = {"a": X[:, :4].copy(), "b": X[:, 4:].copy(), "noise": rng.normal(size=(len(X), 3))}
+    views["b"][rng.random(len(X)) < 0.2] = np.nan
+    batch = MultiViewPowerKMeans(6, random_state=0).fit(views)
+    stream = MultiViewPowerKMeans(6, random_state=0)
+    for _ in range(3):
+        order = rng.permutation(len(X))
+        for start in range(0, len(X), 200):
+            stream.partial_fit({name: view[order[start : start + 200]] for name, view in views.items()})
+    assert stream.view_weights_ == pytest.approx(batch.view_weights_, abs=0.1)
+    assert -stream.score(views) <= 1.02 * -batch.score(views)
+
+
+def test_one_step_is_that_of_the_paper_text():
+    model = KernelPowerKMeans(3, feature_map="identity", s_init=-4.0, random_state=0).fit(X[:300])
+    means = model._fit.model.maps[0].mean
+    before, stream = model.cluster_centers_.copy() - means, model._fit.stream
+    expected = online_step(
+        chunk=(X[300:420] - means).tolist(),
+        centers=before.tolist(),
+        s=model.s_,
+        running_mass=stream.sums.mass[:, 0].tolist(),
+        running_moment=stream.sums.moment.tolist(),
+        weight_of_running=300.0,
+        rho=mixing_weight(300, 120, 3),
+    )
+    model.partial_fit(X[300:420])
+    assert np.allclose(model.cluster_centers_ - means, expected, rtol=1e-9, atol=1e-9)
+
+
+@given(
+    st.floats(1, 1e7),
+    st.lists(st.floats(0.5, 1e5), min_size=1, max_size=8),
+    st.integers(1, 200),
+)
+def test_how_rows_are_cut_into_chunks_does_not_matter(seen, sizes, n_clusters):
+    kept, at = 1.0, seen
+    for size in sizes:
+        kept *= 1 - mixing_weight(at, size, n_clusters)
+        at += size
+    assert kept == pytest.approx(1 - mixing_weight(seen, sum(sizes), n_clusters), abs=1e-9)
+    assert 0 <= mixing_weight(seen, sizes[0], n_clusters) <= 1
+
+
+@settings(deadline=None, max_examples=10)
+@given(st.integers(1, 40))
+def test_chunks_of_any_size_give_answers_as_soon_as_they_can(size):
+    model = KernelPowerKMeans(3, random_state=0)
+    for start in range(0, 120, size):
+        chunk = X[start : start + size]
+        assert model.partial_fit(chunk) is model
+        seen = min(start + size, 120)
+        if seen >= 6:  # by then they have doubled
+            assert set(model.predict(chunk)) <= {0, 1, 2}
+        if seen < 3:
+            with pytest.raises(NotFittedError):
+                model.predict(chunk)
+
+
+def test_the_beginning_is_a_fit_to_the_rows_so_far():
+    n = rows_to_begin(4)
+    model = KernelPowerKMeans(4, random_state=0)
+    for start in range(0, n, 100):
+        model.partial_fit(X[start : min(start + 100, n)])
+    assert np.array_equal(model.labels_, KernelPowerKMeans(4, random_state=0).fit(X[:n]).labels_)
+    assert len(model.stream_history_["drift"]) == 0
+    model.partial_fit(X[n : n + 50])
+    assert len(model.labels_) == 50
+    assert len(model.stream_history_["drift"]) == 1
+
+
+def test_drift_is_reported():
+    model = KernelPowerKMeans(6, feature_map="identity", random_state=0).fit(X[:2000])
+    assert model.drift_ == 0.0
+    model.partial_fit(X[2000:])
+    assert abs(model.drift_) < 0.1
+    model.partial_fit(X[2000:] + 6.0)
+    assert model.drift_ > 1
+    for _ in range(60):
+        model.partial_fit(X[2000:] + 6.0)
+    assert abs(model.drift_) < 0.3
+    history = model.stream_history_
+    assert history["n_seen"].tolist() == [3000 + 1000 * i for i in range(62)]
+    assert np.argmax(history["drift"]) == 1
+    assert history["shift"][1] > 5 * history["shift"][0]
+
+
+def test_a_stream_goes_on_from_a_fit_and_fit_begins_anew():
+    model = KernelPowerKMeans(6, random_state=0).fit(X)
+    before = model.inertia_
+    model.partial_fit(X[:100])
+    assert model.inertia_ == pytest.approx(before, rel=0.05)
+    assert model.n_samples_seen_ == len(X) + 100
+    model.fit(X)
+    assert model.inertia_ == before
+    assert model.n_samples_seen_ == len(X)
+    assert len(model.stream_history_["loss"]) == 0
+
+
+def test_weights_equal_repetition():
+    weight = np.random.default_rng(0).integers(1, 4, 200).astype(float)
+    weighted, repeated = (KernelPowerKMeans(6, random_state=0).fit(X) for _ in range(2))
+    weighted.partial_fit(X[:200], sample_weight=weight)
+    repeated.partial_fit(np.repeat(X[:200], weight.astype(int), axis=0))
+    assert np.allclose(weighted.cluster_centers_, repeated.cluster_centers_, rtol=1e-10, atol=1e-12)
+
+
+def test_rows_of_every_engine_are_learnt_alike():
+    models = [KernelPowerKMeans(6, random_state=0, engine=e).fit(X[:1500]) for e in ("numpy", "auto")]
+    for model in models:
+        for start in range(1500, 3000, 250):
+            model.partial_fit(X[start : start + 250])
+    assert np.allclose(models[0].cluster_centers_, models[1].cluster_centers_, rtol=1e-8, atol=1e-10)
+
+
+def test_a_beginning_that_says_nothing_is_waited_through():
+    model = KernelPowerKMeans(2, random_state=0)
+    for _ in range(5):
+        model.partial_fit(np.zeros((4, 8)))
+    with pytest.raises(NotFittedError):
+        model.predict(X[:3])
+    model.partial_fit(X[:500]).partial_fit(X[500:1200])
+    assert len(np.unique(model.predict(X))) == 2
+    constant = KernelPowerKMeans(2, random_state=0)
+    with pytest.raises(ValueError, match="All rows are equal"):
+        constant.partial_fit(np.zeros((rows_to_begin(2), 8)))
+
+
+def test_chunks_must_be_of_one_make(tmp_path):
+    for first in (X[:2], X):  # collecting, learning
+        model = KernelPowerKMeans(3, random_state=0).partial_fit(first)
+        with pytest.raises(ValueError, match="X has 7 features, but KernelPowerKMeans is expecting 8 features"):
+            model.partial_fit(X[:5, :7])
+        assert model.n_features_in_ == 8
+        with pytest.raises(ValueError, match="NaN"):
+            model.partial_fit(np.full((2, 8), np.nan))
+        with pytest.raises(ValueError, match="0 sample"):
+            model.partial_fit(X[:0])
+        model.partial_fit(X[:5])
+    views = MultiViewPowerKMeans(3).partial_fit({"a": X[:2, :3], "b": X[:2, 3:]})
+    with pytest.raises(ValueError, match=r"This chunk has the views 'a' \(2 columns\), 'b'.* began with 'a' \(3"):
+        views.partial_fit({"a": X[:2, :2], "b": X[:2, 3:]})
+    np.save(tmp_path / "rows.npy", X)
+    with pytest.raises(TypeError, match=r"for rows in source\.blocks"):
+        KernelPowerKMeans(3).partial_fit(open_source(tmp_path / "rows.npy"))
+    with pytest.raises(ValueError, match=r"s_init=5\.0 must be negative"):
+        KernelPowerKMeans(3, s_init=5.0).partial_fit(X[:2])
+
+
+def test_a_file_is_streamed_by_its_blocks(tmp_path):
+    np.save(tmp_path / "rows.npy", X)
+    model = KernelPowerKMeans(6, random_state=0)
+    for rows in open_source(tmp_path / "rows.npy").blocks(450):
+        model.partial_fit(rows)
+    assert model.n_samples_seen_ == len(X)
+
+
+def test_models_of_older_files_say_so(tmp_path):
+    model = KernelPowerKMeans(3, random_state=0).fit(X)
+    model._fit = replace(model._fit, stream=None)
+    model.save(tmp_path / "old.npz")
+    with pytest.raises(ValueError, match="saved by a version without partial_fit"):
+        powerkmeans.load(tmp_path / "old.npz").partial_fit(X[:10])
+
+
+def test_sparse_chunks():
+    sparse = pytest.importorskip("scipy.sparse")
+    rng = np.random.default_rng(0)
+    rows = sparse.random_array((1500, 30), density=0.2, format="csr", rng=rng)
+    model = KernelPowerKMeans(3, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for start in range(0, 1500, 300):
+            model.partial_fit(rows[start : start + 300])
+    assert model.n_samples_seen_ == 1500
