@@ -56,6 +56,16 @@ FAMILIES: dict[str, Callable[[np.random.Generator], Data]] = {
 }
 
 
+def mixture(n: int, k: int, p: int, spread: float) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Overlapping Gaussians of unequal sizes and widths, and the one that each row is from."""
+    rng = np.random.default_rng(0)
+    centers, widths = rng.normal(0, spread, (k, p)), rng.uniform(0.6, 1.4, k)
+    shares = np.linspace(1, 5, k)
+    y = rng.choice(k, n, p=shares / shares.sum())
+    noise = rng.standard_normal((n, p), dtype=np.float32)
+    return (centers[y] + widths[y, None] * noise).astype(np.float32), y
+
+
 def data_folder(given: str | None) -> Path:
     """The folder with real data sets, or an exit that says how to name it."""
     folder = given or os.environ.get("POWERKMEANS_DATA")

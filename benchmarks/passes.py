@@ -1,6 +1,10 @@
-"""One pass of the solver against one Lloyd iteration of scikit-learn's KMeans, on the same array in one run.
+"""One pass of the solver against the machine's floor and one Lloyd iteration of scikit-learn, in one run.
 
-python -m benchmarks.passes
+python -m benchmarks.passes [--repeats 7]
+
+The floor is max(flops / peak, bytes / bandwidth), both measured in the same run: a pass does 4 n p k flops and
+reads n p numbers once. From raw rows it does 2 n d D flops and n D pairs of sine and cosine besides, and reads n d
+numbers. Everything takes turns, so that a busy neighbour slows all alike; medians are of each one's own times.
 """
 
 from __future__ import annotations
@@ -8,21 +12,38 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
+from benchmarks.machine import bytes_per_second, flops_per_second, pair_seconds
 from benchmarks.report import machine, print_table, write_lines
 from powerkmeans.engines import NumpyEngine, NumpyOptions
 from powerkmeans.engines.blas import single_threaded_blas
-from powerkmeans.features.maps import IdentityMap
-from powerkmeans.objective.block import block_statistics, prepare
+from powerkmeans.features.maps import CentredMap, IdentityMap, make_centred, make_fourier
+from powerkmeans.kernels import RawInput, choose_kernel
+from powerkmeans.objective.block import PassInput, prepare
 from powerkmeans.objective.membership import make_membership
 from powerkmeans.types import Parameters, Problem, Views
 
 SHAPES = [(400_000, 216, 10), (60_000, 1190, 100)]
+RAW = (400_000, 64, 108, 10)
 _LLOYD_STEPS = 30
+_EXPONENT = -5.0
+
+
+class Setting(NamedTuple):
+    """One shape: what it is called, what takes turns, and how much work there is at least."""
+
+    shape: dict[str, Any]
+    runs: dict[str, Callable[[], object]]
+    flops: float
+    n_bytes: float
+    n_pairs: float
+    X: np.ndarray
 
 
 def lloyd_seconds(X: np.ndarray, centers: np.ndarray) -> float:
@@ -37,49 +58,104 @@ def lloyd_seconds(X: np.ndarray, centers: np.ndarray) -> float:
     return (seconds[1] - seconds[0]) / (done - 1)
 
 
-def pass_seconds(engine: NumpyEngine, centers: np.ndarray, membership: str) -> float:
-    """Time of one pass: distances, memberships, all sums."""
+def pass_input(centers: np.ndarray, membership: str, scatter: float) -> PassInput:
     width = centers.shape[1]
-    scatter = np.array([float(width)])
-    problem = Problem(make_membership(membership, 2.0), (0, width), scatter, scatter)
+    each = np.array([scatter])
+    problem = Problem(make_membership(membership, 2.0), (0, width), each, each)
     parameters = Parameters(centers.astype(np.float64), np.ones(1))
-    start = time.perf_counter()
-    engine.fold(block_statistics, prepare(parameters, -5.0, problem, engine.dtype))
-    return time.perf_counter() - start
+    return prepare(parameters, _EXPONENT, problem, np.dtype(np.float32))
 
 
-def measure(n: int, p: int, k: int, repeats: int) -> list[dict[str, object]]:
+def open_rows(X: np.ndarray) -> NumpyEngine:
+    return NumpyEngine(Views(("X",), (X,), np.ones(len(X), dtype=np.float32)), NumpyOptions())
+
+
+def kernels() -> list[str]:
+    return ["numpy"] if choose_kernel("auto").name == "numpy" else ["compiled", "numpy"]
+
+
+def stored(n: int, p: int, k: int) -> Setting:
+    """Features that are stored."""
+    X = np.random.default_rng(0).standard_normal((n, p), dtype=np.float32)
+    engine = open_rows(X).with_features((IdentityMap(p),), keep=True)
+    runs: dict[str, Callable[[], object]] = {"Lloyd iteration": lambda: lloyd_seconds(X, X[:k].copy())}
+    for name in kernels():
+        for membership in ("fuzzy", "possibilistic"):
+            inputs, statistics = pass_input(X[:k], membership, float(p)), choose_kernel(name).statistics
+            runs[f"{name}, {membership}"] = lambda f=statistics, i=inputs: engine.fold(f, i)
+    return Setting({"n": n, "p": p, "k": k}, runs, 4.0 * n * p * k, X.nbytes, 0, X)
+
+
+def from_raw(n: int, d: int, n_frequencies: int, k: int) -> Setting:
+    """Features that are made anew from raw rows."""
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((n, p), dtype=np.float32)
-    centers = X[:k].copy()
-    rows = NumpyEngine(Views(("X",), (X,), np.ones(n, dtype=np.float32)), NumpyOptions())
-    engine = rows.with_features((IdentityMap(p),), keep=True)
-    times: dict[str, list[float]] = {"lloyd": [], "fuzzy": [], "possibilistic": []}
-    for _ in range(repeats):  # interleaved, so that a busy neighbour slows all alike
-        times["lloyd"].append(lloyd_seconds(X, centers))
-        with single_threaded_blas():
-            for name in ("fuzzy", "possibilistic"):
-                times[name].append(pass_seconds(engine, centers, name))
-    shape = {"n": n, "p": p, "k": k, "dtype": "float32", "repeats": repeats}
-    median = {name: float(np.median(values)) for name, values in times.items()}
+    X = rng.standard_normal((n, d), dtype=np.float32)
+    base = make_fourier(np.zeros(d), rng.standard_normal((d, n_frequencies)), float(np.sqrt(d)), np.float32)
+    centred: CentredMap = make_centred(base, np.zeros(2 * n_frequencies), np.float32)
+    inputs, rows = pass_input(centred(X[:k], np), "fuzzy", 1.0), open_rows(X)
+    mapped = rows.with_features((centred,), keep=False)
+    runs: dict[str, Callable[[], object]] = {
+        "numpy, fuzzy": lambda: mapped.fold(choose_kernel("numpy").statistics, inputs)
+    }
+    if "compiled" in kernels():
+        kernel, raw = choose_kernel("compiled"), RawInput(inputs, (centred,))
+        runs["compiled, fuzzy"] = lambda: rows.fold(kernel.raw_statistics, raw)
+    flops = 2.0 * n * d * n_frequencies + 4.0 * n * 2 * n_frequencies * k
+    shape = {"n": n, "p": f"{d} -> {2 * n_frequencies}", "k": k}
+    return Setting(shape, runs, flops, X.nbytes, n * n_frequencies, X)
+
+
+def timed(run: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    value = run()
+    return value if isinstance(value, float) else time.perf_counter() - start
+
+
+def measure(setting: Setting, repeats: int) -> list[dict[str, Any]]:
+    times: dict[str, list[float]] = {name: [] for name in ["floor", *setting.runs]}
+    for _ in range(repeats + 1):
+        compute = setting.flops / flops_per_second() + setting.n_pairs * (pair_seconds() if setting.n_pairs else 0)
+        times["floor"].append(max(compute, setting.n_bytes / bytes_per_second(setting.X)))
+        for name, run in setting.runs.items():
+            if name.startswith("Lloyd"):
+                times[name].append(timed(run))
+            else:
+                with single_threaded_blas():
+                    times[name].append(timed(run))
+    median = {name: float(np.median(values[1:])) for name, values in times.items()}  # the first warms up
+    lloyd = median.get("Lloyd iteration")
     return [
-        {**shape, "what": name, "milliseconds": 1e3 * value, "ratio_to_lloyd": value / median["lloyd"]}
+        {
+            **setting.shape,
+            "dtype": "float32",
+            "repeats": repeats,
+            "what": name,
+            "milliseconds": 1e3 * value,
+            "ratio_to_floor": value / median["floor"],
+            "ratio_to_lloyd": None if lloyd is None else value / lloyd,
+        }
         for name, value in median.items()
     ]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=7)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
-    rows = [row for shape in SHAPES for row in measure(*shape, arguments.repeats)]
+    settings = [lambda s=s: stored(*s) for s in SHAPES] + [lambda: from_raw(*RAW)]
+    rows = [row for make in settings for row in measure(make(), arguments.repeats)]
     for name, value in machine().items():
         print(f"{name}: {value}")
     print_table(
-        ["n", "p", "k", "what", "ms", "ratio to Lloyd"],
+        ["n", "p", "k", "what", "ms", "ratio to floor", "ratio to Lloyd"],
         [
-            [r["n"], r["p"], r["k"], r["what"], f"{r['milliseconds']:.0f}", f"{r['ratio_to_lloyd']:.2f}"]
+            [
+                *(r[column] for column in ("n", "p", "k", "what")),
+                f"{r['milliseconds']:.1f}",
+                f"{r['ratio_to_floor']:.2f}",
+                "" if r["ratio_to_lloyd"] is None else f"{r['ratio_to_lloyd']:.2f}",
+            ]
             for r in rows
         ],
     )
