@@ -70,12 +70,12 @@ def pair_seconds(repeats: int = 5) -> float:
 
 
 def _compiled(folder: Path) -> Callable[..., object] | None:
-    compiler = build.find_compiler()
-    if compiler is None:
+    compilers = build.find_compilers()
+    if not compilers:
         return None
     (folder / "pair.cpp").write_text(_SINE_COSINE)
     flags = [*build.FLAGS, "-fvisibility=default", *build.TARGETS.get("avx2", [])]
-    command = [*compiler, *flags, f"-I{build.FOLDER}", "-shared", str(folder / "pair.cpp"), "-o"]
+    command = [*compilers[0], *flags, f"-I{build.FOLDER}", "-shared", str(folder / "pair.cpp"), "-o"]
     if subprocess.run([*command, str(folder / "pair.so")], capture_output=True, check=False).returncode != 0:
         return None
     return ctypes.CDLL(str(folder / "pair.so")).run

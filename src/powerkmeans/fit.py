@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from itertools import chain
 from typing import Any
@@ -32,7 +33,7 @@ from powerkmeans.objective.updates import about_origin, objective_value
 from powerkmeans.settings import Settings
 from powerkmeans.solver.annealing import Hard
 from powerkmeans.solver.mm import count_apart, spread_within
-from powerkmeans.sources import write_rows
+from powerkmeans.sources import check_target, write_rows
 from powerkmeans.types import (
     Array,
     Block,
@@ -80,18 +81,21 @@ def fit_views(views: Views, settings: Settings, seed: int, listener: Listener) -
             listener.begin(f"run {index + 1} of {len(starts)}: start {start.init}, s from {start.s_init:.4g}")
             placed = place(start, task, collapse, task.stream("start", str(index)))
             results.append(_run(task, start, placed, listener))
-            restarts.append(_restart(task, start, results[-1]))
+            restarts.append(_restart(full, start, results[-1]))
             listener.end(_about_run(restarts[-1]))
             if results[-1].status is Status.INTERRUPTED:
                 break
-        best = choose_restart(restarts)
-        if isinstance(settings.s_init, str) and results[-1].status is not Status.INTERRUPTED:
-            results[best], restarts[best] = improve(task, results[best], restarts[best], listener)
-        if task is not full and results[-1].status is not Status.INTERRUPTED:
+        best, stopped = choose_restart(restarts), results[-1].status is Status.INTERRUPTED
+        if stopped:  # whichever run is kept, the fit has not been finished
+            results[best] = results[best]._replace(status=Status.INTERRUPTED)
+            restarts[best] = replace(restarts[best], status=Status.INTERRUPTED)
+        if task is not full and not stopped:
             listener.begin(f"all {full.prepared.engine.n_samples} rows")
             results[best] = harden(full, results[best], listener.iteration)
-            restarts[best] = _restart(full, starts[best], results[best], restarts[best].n_moves)
+            restarts[best] = _restart(full, starts[best], results[best])
             listener.end(_about_run(restarts[best]))
+        if isinstance(settings.s_init, str) and not stopped:
+            results[best], restarts[best] = improve(full, results[best], restarts[best], listener)
         kept = restarts[best]
         listener.done(f"kept {kept.init}, {kept.n_moves} moves: hard objective {kept.hard_objective:.8g}")
         if len(task.problem.scatter) > 1:
@@ -166,9 +170,10 @@ def apply(
 
         if out is None:
             return rows.map_rows(answers, inputs)
-        parts = rows.map_blocks(answers, inputs)
-        first = next(parts)
-        write_rows(out, rows.n_samples, first.dtype, first.shape[1:], chain([first], parts))
+        check_target(out, views.arrays)
+        with closing(rows.map_blocks(answers, inputs)) as parts:
+            first = next(parts)
+            write_rows(out, rows.n_samples, first.dtype, first.shape[1:], chain([first], parts))
     return np.load(out, mmap_mode="r")
 
 
@@ -282,7 +287,7 @@ def _median_scatter(prepared: Prepared) -> Float64Array:
     return np.array(medians)
 
 
-def _restart(task: Task, start: Start, result: SolverResult, n_moves: int = 0) -> Restart:
+def _restart(task: Task, start: Start, result: SolverResult) -> Restart:
     value, loss = task.hard_objective(result.parameters)
     return Restart(
         init=start.init,
@@ -292,7 +297,6 @@ def _restart(task: Task, start: Start, result: SolverResult, n_moves: int = 0) -
         status=result.status,
         hard_objective=value,
         hard_loss=loss,
-        n_moves=n_moves,
     )
 
 

@@ -5,6 +5,7 @@ Nothing here looks at values; ``views.py`` checks them.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
 from typing import Any
@@ -19,6 +20,12 @@ SEPARATOR = ":"
 
 # where each column name stands; more than once if it is repeated
 Places = dict[Any, list[int]]
+
+
+def check_no_path(X: Any) -> None:
+    """Reject the name of a file in place of what it holds."""
+    if isinstance(X, os.PathLike) or (isinstance(X, str) and (os.path.splitext(X)[1] or os.path.exists(X))):
+        raise TypeError(f"X is the path {os.fspath(X)!r}; open it with powerkmeans.open_source({os.fspath(X)!r}).")
 
 
 def is_several(X: Any) -> bool:
@@ -55,6 +62,7 @@ def named_tables(X: Any) -> dict[str, Any]:
     else:
         named = {f"view_{i}": table for i, table in enumerate(X)}
     for name, table in named.items():
+        check_no_path(table)
         if isinstance(table, (list, tuple, np.ndarray)) and len(table) and all(row is None for row in table):
             named[name] = None
             continue
@@ -90,6 +98,7 @@ def _is_lazy(X: Any) -> bool:
 
 def as_table(X: Any) -> Any:
     """One table with columns to choose from: lists of rows as arrays, sparse matrices by rows."""
+    check_no_path(X)
     if _is_lazy(X):
         raise TypeError("X is a lazy frame; call .collect() on it first.")
     if issparse(X):

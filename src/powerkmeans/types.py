@@ -6,7 +6,7 @@ Numpy and typing only; nothing here computes an equation.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
@@ -215,12 +215,14 @@ class FeatureMap(Protocol):
 class RowSample(NamedTuple):
     """Distinct rows in an order that depends on their content alone, with their total weights.
 
-    ``present`` is (n, L), None for all; absent rows are zero.
+    ``present`` is (n, L), None for all; absent rows are zero. ``n_distinct`` is how many distinct rows of positive
+    weight the sample was drawn from, or about how many.
     """
 
     views: tuple[Array, ...]
     weight: Float64Array
     present: NDArray[np.bool_] | None = None
+    n_distinct: int = 0
 
 
 class Engine(Protocol):
@@ -228,13 +230,12 @@ class Engine(Protocol):
 
     n_samples: int
     dtype: np.dtype[Any]
-    memory_budget: int  # bytes
     kernel: str  # the choice of block functions: see ``kernels.choose_kernel``
 
     @property
     def stored(self) -> bool: ...
     def fold(self, function: Callable[[Block, P], S], parameters: P) -> S: ...
     def map_rows(self, function: Callable[[Block, P], Array], parameters: P) -> Array: ...
-    def map_blocks(self, function: Callable[[Block, P], T], parameters: P) -> Iterator[T]: ...
+    def map_blocks(self, function: Callable[[Block, P], T], parameters: P) -> Generator[T, None, None]: ...
     def sample(self, size: int, seed: int) -> RowSample: ...
     def with_features(self, maps: tuple[FeatureMap, ...], keep: bool, working: int = 0) -> Engine: ...

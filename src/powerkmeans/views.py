@@ -16,6 +16,7 @@ from powerkmeans.checks import check_enough_rows, check_weight
 from powerkmeans.sources import Source
 from powerkmeans.tables import (
     as_table,
+    check_no_path,
     check_same_rows,
     column_groups,
     column_names,
@@ -51,6 +52,7 @@ def check_single_view(
     New data is cast to the precision that the model was fitted in. ``first`` is given for a chunk of a stream: it
     may have few rows, and others must be like the first.
     """
+    check_no_path(X)
     dtype = FLOATS if fitting else [estimator._fit.model.dtype]
     if isinstance(X, Source):
         _check_source(estimator, X, fitting=fitting)

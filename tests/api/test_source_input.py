@@ -8,6 +8,7 @@ import threading
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info
 
 from helpers import blobs, make_views
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, open_source
@@ -86,6 +87,12 @@ def test_absent_rows_of_files_are_told_by_a_mask(tmp_path):
     expected = MultiViewPowerKMeans(4, random_state=0).fit({"a": X, "b": missing})
     found = MultiViewPowerKMeans(4, random_state=0).fit({"a": source, "b": source}, present=present)
     assert np.array_equal(found.labels_, expected.labels_)
+    np.save(tmp_path / "missing.npy", missing)
+    partly = {"a": source, "b": open_source(tmp_path / "missing.npy")}
+    assert np.array_equal(found.fit(partly, present=present).labels_, expected.labels_)
+    assert np.array_equal(found.predict(partly, present=present), expected.labels_)
+    with pytest.raises(ValueError, match="NaN in row 0, column 0"):
+        found.predict(partly)
 
 
 def test_weights_may_be_given(tmp_path):
@@ -182,17 +189,66 @@ def test_a_full_disk_leaves_older_answers_intact(tmp_path, monkeypatch):
 
 def test_samples_do_not_depend_on_where_rows_live(tmp_path):
     weight = np.random.default_rng(0).integers(0, 3, len(X)).astype(np.float32)
-    rows = np.concatenate([X, X[:100]])
-    weight = np.concatenate([weight, weight[:100]])
+    rows, weight = np.concatenate([X, X[:100]]), np.concatenate([weight, weight[:100]])
     np.save(tmp_path / "rows.npy", rows)
-    engines = [
-        NumpyEngine(make_views([table], weight), NumpyOptions())
+    of_array, of_file = (
+        NumpyEngine(make_views([table], weight), NumpyOptions()).sample(50, seed=1)
         for table in (rows, open_source(tmp_path / "rows.npy"))
-    ]
-    of_array, of_file = (engine.sample(50, seed=1) for engine in engines)
-    # of a file the candidates are those of the smallest hashes, four times as many as wanted
-    assert len(of_file.weight) == len(of_array.weight) == 50
-    large_array, large_file = (engine.sample(1000, seed=1) for engine in engines)
-    assert np.array_equal(large_array.views[0], large_file.views[0])
-    assert np.array_equal(large_array.weight, large_file.weight)
-    assert np.sum(of_file.weight) > 0
+    )
+    assert np.array_equal(of_array.views[0], of_file.views[0])
+    assert np.array_equal(of_array.weight, of_file.weight)
+    assert of_array.n_distinct == of_file.n_distinct == np.sum(weight[: len(X)] > 0)
+
+
+def test_samples_of_files_too_long_for_all_hashes_are_fair(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(40_000, 2)).astype(np.float32)
+    weight = np.where(np.arange(40_000) < 20_000, 1.0, 3.0).astype(np.float32)
+    weight[7] = 60_000.0
+    rows = np.concatenate([rows, np.repeat(rows[11:12], 20_000, axis=0)])
+    weight = np.concatenate([weight, np.ones(20_000, np.float32)])
+    np.save(tmp_path / "rows.npy", rows)
+    engine = NumpyEngine(make_views([open_source(tmp_path / "rows.npy")], weight), NumpyOptions(memory_budget=0))
+    sample = engine.sample(1000, seed=3)
+    assert len(sample.weight) == 1000
+    assert sample.n_distinct == pytest.approx(40_000, rel=0.05)
+    assert np.sum(sample.weight) == pytest.approx(np.sum(weight, dtype=float), rel=0.1)
+    place = {row.tobytes(): index for index, row in enumerate(rows[:40_000])}
+    found = np.array([place[row.tobytes()] for row in sample.views[0]])
+    assert {7, 11} <= set(found.tolist())
+    light = (found < 20_000) & (found != 7) & (found != 11)
+    assert np.sum(sample.weight[light]) / 20_000 == pytest.approx(1, abs=0.25)
+    shuffled = rng.permutation(len(rows))
+    np.save(tmp_path / "other.npy", rows[shuffled])
+    other = make_views([open_source(tmp_path / "other.npy")], weight[shuffled])
+    again = NumpyEngine(other, NumpyOptions(memory_budget=0)).sample(1000, seed=3)
+    assert np.mean(again.views[0] == sample.views[0]) > 0.9
+
+
+def test_answers_do_not_overwrite_the_rows(tmp_path):
+    path = save(tmp_path, "npy")
+    model = KernelPowerKMeans(4, random_state=0).fit(X)
+    before = path.read_bytes()
+    for rows in (open_source(path), np.load(path, mmap_mode="r")):
+        with pytest.raises(ValueError, match="is the file that the rows are read from; name another"):
+            model.predict(rows, out=path)
+    assert path.read_bytes() == before
+
+
+def test_paths_are_not_data(tmp_path):
+    path = str(save(tmp_path, "npy"))
+    with pytest.raises(TypeError, match=r"open it with powerkmeans\.open_source\("):
+        KernelPowerKMeans(4).fit(path)
+    with pytest.raises(TypeError, match=r"open it with powerkmeans\.open_source\("):
+        MultiViewPowerKMeans(4).fit({"a": path, "b": path})
+    with pytest.raises(TypeError, match=r"open it with powerkmeans\.open_source\("):
+        MultiViewPowerKMeans(4).fit(path)
+
+
+def test_a_bad_name_holds_nothing(tmp_path):
+    model = KernelPowerKMeans(4, random_state=0).fit(X)
+    before = [lib["num_threads"] for lib in threadpool_info()]
+    with pytest.raises(ValueError, match=r"must end in \.npy") as caught:
+        model.predict(X, out=tmp_path / "labels.txt")
+    assert caught.value.__traceback__ is not None
+    assert [lib["num_threads"] for lib in threadpool_info()] == before

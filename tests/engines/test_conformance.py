@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 
 import numpy as np
@@ -115,7 +116,7 @@ def test_same_bits_for_any_number_of_threads(monkeypatch, dtype, membership, bud
             membership=membership,
             random_state=0,
             engine=NumpyOptions(n_threads=n, memory_budget=budget, kernel=engine),
-            max_iter=40,
+            max_iter=80,
             tol=1.0,
         ).fit(X.astype(dtype))
         for n in (1, 2, 4)
@@ -175,6 +176,20 @@ def test_nested_holds_restore_once():
             assert inner == outer
             assert set(blas_threads().values()) == {1}
         assert set(blas_threads().values()) == {1}
+    assert blas_threads() == before
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_child_forked_during_a_fit_is_not_held():
+    before = blas_threads()
+    with single_threaded_blas():
+        read, write = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.write(write, str(sorted(blas_threads().values())).encode())
+            os._exit(0)
+        os.waitpid(child, 0)
+        assert os.read(read, 1000).decode() == str(sorted(before.values()))
     assert blas_threads() == before
 
 

@@ -697,7 +697,7 @@ def test_a_file_that_is_cut_does_not_end_the_process(tmp_path, kind):
 
 def test_a_map_of_a_file_that_was_cut_is_not_touched(tmp_path):
     source = open_source(memmap(tmp_path, RNG.normal(size=(20000, 8))))
-    running = source._checked_blocks(100)  # without a thread that may be reading
+    running = source._checked_blocks(100, None)  # without a thread that may be reading
     next(running)
     os.truncate(tmp_path / "data.npy", 4096)
     with pytest.raises(SourceChangedError, match=r"data.npy changed while"):
@@ -725,7 +725,7 @@ def test_the_file_that_changed_is_named(tmp_path):
 def test_a_change_explains_other_errors(tmp_path):
     path = parquet(tmp_path)
     source = open_source(path)
-    running = source._checked_blocks(10)  # without a thread that may be done already
+    running = source._checked_blocks(10, None)  # without a thread that may be done already
     path.write_bytes(RNG.bytes(100))
     with pytest.raises(SourceChangedError, match=r"data.parquet changed while"):
         list(running)

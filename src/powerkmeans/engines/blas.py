@@ -17,6 +17,19 @@ _restore: Any = None
 _threads_before = 1
 
 
+def _forget() -> None:
+    """In a forked child nobody holds anything: the threads that did are not there."""
+    global _lock, _holders, _restore
+    _lock, restore = threading.Lock(), _restore
+    _holders, _restore = 0, None
+    if restore is not None:
+        restore.__exit__(None, None, None)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
+
 @contextmanager
 def single_threaded_blas() -> Iterator[int]:
     """Hold BLAS to one thread while inside; yield how many threads it was allowed before.

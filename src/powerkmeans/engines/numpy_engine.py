@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing
 from dataclasses import dataclass, fields
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from powerkmeans.checks import overflow_error
 from powerkmeans.engines.blas import single_threaded_blas
-from powerkmeans.engines.rows import Distinct, multipliers, row_hashes, take_rows, uniforms, zero_where_absent
+from powerkmeans.engines.rows import Candidates, Distinct, multipliers, row_hashes, zero_where_absent
 from powerkmeans.sources import Source
 from powerkmeans.streams import thin
 from powerkmeans.types import Array, Block, FeatureMap, P, RowSample, S, T, Views
@@ -26,8 +26,9 @@ BLOCK_BYTES = 2**23
 SMALLEST_BLOCK, LARGEST_BLOCK = 32, 2**14
 # blocks a thread that are read before they are needed
 BLOCKS_AHEAD = 4
-# of a file, a sample is drawn from this many times as many distinct rows, those of the smallest hashes
-CANDIDATES = 4
+# a sample of a file goes by all hashes if these many bytes a row fit the budget, else by those of this many times
+# as many candidates
+BYTES_A_HASH, CANDIDATES = 64, 4
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,6 @@ class NumpyEngine:
         self._maps = maps
         self._features: list[tuple[tuple[Array, ...], tuple[Array, ...]]] | None = None
         self.kernel = options.kernel
-        self.memory_budget = options.memory_budget
         self.n_samples = int(views.arrays[0].shape[0])
         self.dtype = views.dtype
         width = sum(m.n_outputs for m in maps) if maps else sum(v.shape[1] for v in views.arrays)
@@ -116,24 +116,24 @@ class NumpyEngine:
 
     def fold(self, function: Callable[[Block, P], S], parameters: P) -> S:
         """Sum ``function(block, parameters)`` over all blocks in float64, in the order of the rows."""
-        parts = self.map_blocks(function, parameters)
-        total = _in_float64(next(parts))
-        for part in parts:
-            total += part
+        with closing(self.map_blocks(function, parameters)) as parts:
+            total = _in_float64(next(parts))
+            for part in parts:
+                total += part
         return total
 
     def map_rows(self, function: Callable[[Block, P], Array], parameters: P) -> Array:
         """Stack ``function(block, parameters)``, one row a sample."""
-        parts = self.map_blocks(function, parameters)
-        first = next(parts)
-        out = np.empty((self.n_samples, *first.shape[1:]), dtype=first.dtype)
-        out[: len(first)] = first
-        for index, part in enumerate(parts, start=1):
-            start = index * self.block_rows
-            out[start : start + len(part)] = part
+        with closing(self.map_blocks(function, parameters)) as parts:
+            first = next(parts)
+            out = np.empty((self.n_samples, *first.shape[1:]), dtype=first.dtype)
+            out[: len(first)] = first
+            for index, part in enumerate(parts, start=1):
+                start = index * self.block_rows
+                out[start : start + len(part)] = part
         return out
 
-    def map_blocks(self, function: Callable[[Block, P], T], parameters: P) -> Iterator[T]:
+    def map_blocks(self, function: Callable[[Block, P], T], parameters: P) -> Generator[T, None, None]:
         """Yield ``function(block, parameters)`` in the order of the rows."""
         return self._in_order(lambda index, raw: function(self._block(index, raw), parameters))
 
@@ -143,13 +143,23 @@ class NumpyEngine:
         Rows of weight 0 are never drawn and equal rows are one, with their weights added, so weights equal
         repetition. The draw goes by a hash of the content, so it does not depend on the order of the rows.
         """
-        hashes, rows, weight = self._distinct(seed, CANDIDATES * size if self._from_sources else self.n_samples)
-        kept, stands_for = thin(-np.log(uniforms(hashes)), weight, size)
-        present = None if self._present is None else self._present[:, rows[kept]]
-        views = tuple(take_rows(view, rows[kept]) for view in self._views.arrays)
+        exact = not self._from_sources or self.n_samples * BYTES_A_HASH <= self._options.memory_budget
+        found = self._distinct(seed, size, self.n_samples if exact else CANDIDATES * size)
+        kept, stands_for = thin(found.times, found.weight, size)
+        chosen = found.rows[kept]
+        present = None if self._present is None else self._present[:, chosen]
+        views = tuple(self._taken(index, chosen) for index in range(len(self._views.arrays)))
         if present is not None:
             views = tuple(map(zero_where_absent, views, present))
-        return RowSample(views, stands_for, None if present is None else present.T)
+        return RowSample(views, stands_for, None if present is None else present.T, found.n_distinct)
+
+    def _taken(self, index: int, rows: NDArray[np.intp]) -> Array:
+        view = self._views.arrays[index]
+        if not isinstance(view, Source):
+            return view[rows]
+        order = np.argsort(rows)
+        present = None if self._present is None else self._present[index, rows[order]]
+        return view.take(rows[order], present)[np.argsort(order)]
 
     @property
     def _from_sources(self) -> bool:
@@ -191,11 +201,8 @@ class NumpyEngine:
                 raise overflow_error(self.dtype, row)
         return views, norms
 
-    def _distinct(self, seed: int, most: int) -> tuple[NDArray[np.uint64], NDArray[np.intp], NDArray[np.float64]]:
-        """Hashes of distinct rows in their order, a row that has each, and its total weight.
-
-        The ``most`` smallest: a hash that is among them in the end always was, so its weight is whole.
-        """
+    def _distinct(self, seed: int, size: int, most: int) -> Candidates:
+        """Distinct rows to draw ``size`` from: all, or the heavy ones and ``most`` others."""
         named = zip(self._views.keys, self._views.arrays, strict=True)
         columns = [multipliers(view.shape[1], key, seed) for key, view in named]
 
@@ -203,31 +210,32 @@ class NumpyEngine:
             present = self._present_rows(index)
             return row_hashes(self._zeroed(raw, present), columns, present)
 
-        found = Distinct(most)
+        found = Distinct(size, most)
         for index, part in enumerate(self._in_order(hashes)):
             rows = self._rows(index)
             found.add(part, rows.start, np.asarray(self._views.weight[rows], dtype=np.float64))
-        return found.merged()
+        return found.candidates()
 
     def _raw_blocks(self) -> Generator[tuple[int, tuple[Array, ...]], None, None]:
         """Numbers of blocks and their raw rows, which are not needed where features are stored."""
         if self._features is not None:
             yield from ((index, ()) for index in range(self._n_blocks))
             return
-        readers = [self._reader(view) for view in self._views.arrays]
+        readers = [self._reader(index) for index in range(len(self._views.arrays))]
         try:
             yield from enumerate(zip(*readers, strict=True))
         finally:  # a file's reader works ahead
             for reader in readers:
                 reader.close()
 
-    def _reader(self, view: Array) -> Generator[Array, None, None]:
+    def _reader(self, number: int) -> Generator[Array, None, None]:
+        view = self._views.arrays[number]
         if isinstance(view, Source):
-            yield from view.blocks(self.block_rows)
+            yield from view.blocks(self.block_rows, None if self._present is None else self._present[number])
         else:
             yield from (view[self._rows(index)] for index in range(self._n_blocks))
 
-    def _in_order(self, task: Callable[[int, tuple[Array, ...]], T]) -> Iterator[T]:
+    def _in_order(self, task: Callable[[int, tuple[Array, ...]], T]) -> Generator[T, None, None]:
         """Yield ``task(index, raw rows)`` in the order of blocks, worked on by threads, a few tasks ahead."""
 
         def quiet(item: tuple[int, tuple[Array, ...]]) -> T:

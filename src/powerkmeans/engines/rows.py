@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
-from powerkmeans.sources import Source
 from powerkmeans.streams import stream
 from powerkmeans.types import Array
 
@@ -75,46 +76,63 @@ def uniforms(hashes: NDArray[np.uint64]) -> NDArray[np.float64]:
     return ((hashes >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
 
 
-def take_rows(view: Array, rows: NDArray[np.intp]) -> Array:
-    """The given rows in the given order, of an array or of a file."""
-    if not isinstance(view, Source):
-        return view[rows]
-    order = np.argsort(rows)
-    return view.take(rows[order])[np.argsort(order)]
+class Candidates(NamedTuple):
+    """Distinct rows to draw from: a row of each, the weight it stands for, and a time by which it is drawn."""
+
+    rows: NDArray[np.intp]
+    weight: NDArray[np.float64]
+    times: NDArray[np.float64]
+    n_distinct: int
 
 
 class Distinct:
-    """Distinct rows by their hashes, collected block by block: the smallest hashes and their whole weights."""
+    """Distinct rows by their hashes, collected block by block.
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    Up to ``most`` all of them are kept. Beyond, those of the smallest hashes, which are a uniform sample of the
+    distinct rows with their whole weights, and those that are heavier than one part in ``size`` of everything,
+    which no sample of that size should miss.
+    """
+
+    def __init__(self, size: int, most: int) -> None:
+        self._size, self._most = size, most
         self._hashes = np.empty(0, dtype=np.uint64)
         self._rows = np.empty(0, dtype=np.intp)
         self._weight = np.empty(0)
         self._new: list[tuple[NDArray[np.uint64], NDArray[np.intp], NDArray[np.float64]]] = []
-        self._n_new = 0
+        self._n_new, self._total, self._largest = 0, 0.0, np.uint64(2**64 - 1)
 
     def add(self, hashes: NDArray[np.uint64], start: int, weight: NDArray[np.float64]) -> None:
         """Take in consecutive rows from ``start`` on."""
-        used = weight > 0
-        if len(self._hashes) == self._most:
-            used &= hashes <= self._hashes[-1]
-        rows = np.flatnonzero(used)
+        rows = np.flatnonzero(weight > 0)
         self._new.append((hashes[rows], rows + start, weight[rows]))
         self._n_new += len(rows)
+        self._total += float(np.sum(weight))
         if self._n_new > self._most:
             self._merge()
 
-    def merged(self) -> tuple[NDArray[np.uint64], NDArray[np.intp], NDArray[np.float64]]:
-        """Hashes in their order, the first row that has each, and their weights."""
+    def candidates(self) -> Candidates:
+        """What is left to draw from, in the order of the hashes."""
         self._merge()
-        return self._hashes, self._rows, self._weight
+        share = (float(self._largest) + 1) / 2.0**64
+        if share == 1:
+            return Candidates(self._rows, self._weight, -np.log(uniforms(self._hashes)), len(self._rows))
+        # which rows are here says something about their hashes, so they are drawn by another one
+        small, heavy = self._hashes <= self._largest, self._heavy(1)
+        weight = np.where(heavy, self._weight, self._weight / share)
+        times = -np.log(uniforms(_mix(self._hashes ^ _MIX_2)))
+        kept = small | heavy
+        return Candidates(self._rows[kept], weight[kept], times[kept], round(np.sum(small) / share))
+
+    def _heavy(self, parts: int) -> NDArray[np.bool_]:
+        return self._weight * self._size * parts > self._total
 
     def _merge(self) -> None:
         old = (self._hashes, self._rows, self._weight)
         hashes, rows, weight = (np.concatenate(parts) for parts in zip(old, *self._new, strict=True))
         self._hashes, first, group = np.unique(hashes, return_index=True, return_inverse=True)
         self._rows, self._weight = rows[first], np.bincount(group, weights=weight).astype(np.float64)
-        kept = slice(None, self._most)
-        self._hashes, self._rows, self._weight = self._hashes[kept], self._rows[kept], self._weight[kept]
         self._new, self._n_new = [], 0
+        if np.sum(self._hashes <= self._largest) > self._most:
+            self._largest = self._hashes[self._most - 1]
+        kept = (self._hashes <= self._largest) | self._heavy(2)
+        self._hashes, self._rows, self._weight = self._hashes[kept], self._rows[kept], self._weight[kept]

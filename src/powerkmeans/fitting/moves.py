@@ -50,6 +50,9 @@ def improve(
         left = settings.max_iter - len(result.history)
         moved = task.minimise(start, Hard(), listener.iteration, left)
         moved = moved._replace(s=result.s, history=result.history + moved.history)
+        if moved.status is Status.INTERRUPTED:
+            listener.end("stopped, taken back")
+            return result._replace(status=moved.status), replace(restart, status=moved.status)
         value, loss = task.hard_objective(moved.parameters)
         pays = value <= restart.hard_objective - MARGIN * restart.hard_loss
         listener.end(f"hard objective {value:.8g}, {'kept' if pays else 'taken back'}")

@@ -13,6 +13,8 @@ from powerkmeans.types import Views
 
 # rows of the sample, and rows a cluster if that is more
 PILOT_ROWS, ROWS_PER_CLUSTER = 2**14, 200
+# fewer rows than this, or a cluster, are not enough; nor are fewer of a view that not all samples have
+SMALLEST_PILOT, FEWEST_PER_CLUSTER = 2**12, 20
 # the sample must be this much smaller than the data to be worth it
 SMALLER = 2
 
@@ -21,13 +23,16 @@ def pilot_of(task: Task) -> Task | None:
     """The same problem on a sample of the rows, whose weights add up to the same; None if there are too few.
 
     The sample goes by the content of rows, so neither their order nor their repetition matters. Losses are sums
-    over rows, and stay in proportion to the constants of the problem.
+    over rows, and stay in proportion to the constants of the problem. Only distinct rows of positive weight count.
     """
     prepared, settings = task.prepared, task.settings
-    size = max(PILOT_ROWS, ROWS_PER_CLUSTER * settings.n_clusters)
-    if SMALLER * size > prepared.engine.n_samples or len(prepared.sample.weight) < size:
+    size = min(max(PILOT_ROWS, ROWS_PER_CLUSTER * settings.n_clusters), len(prepared.sample.weight))
+    enough = max(min(SMALLEST_PILOT, PILOT_ROWS), FEWEST_PER_CLUSTER * settings.n_clusters)
+    if size < enough or SMALLER * size > prepared.sample.n_distinct:
         return None
     sample = subsample(prepared.sample, size, task.stream("pilot"))
+    if sample.present is not None and np.min(np.sum(sample.present, axis=0)) < enough:
+        return None
     weight = sample.weight * (prepared.total_weight / np.sum(sample.weight))
     views = Views(prepared.views.names, sample.views, weight.astype(prepared.engine.dtype), sample.present)
     rows = open_engine(settings.engine, views)

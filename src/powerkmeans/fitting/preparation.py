@@ -30,8 +30,8 @@ START_ROWS = 50_000
 ORIGIN_ROWS = 500
 # numbers that a pass holds for each row and cluster: distances, powers, pulls
 WORKING_PER_CLUSTER = 4
-# the part of the memory budget that a sample of rows may take
-SAMPLE_SHARE = 1 / 8
+# bytes that a sample of rows may take, whatever the memory budget: no setting of the engine changes a result
+SAMPLE_BYTES = 2**28
 # a mean squared distance below this share of the squared norms is rounding, not structure
 FLAT = 1e-12
 
@@ -74,7 +74,7 @@ def prepare_features(views: Views, settings: Settings, seed: int) -> Prepared:
 def _prepare(views: Views, own: tuple[ViewSettings, ...], settings: Settings, seed: int) -> Prepared:
     rows = open_engine(settings.engine, views)
     kernel = choose_kernel(rows.kernel)
-    sample = rows.sample(_sample_size(rows, views), stream_seed(seed, "sample"))
+    sample = rows.sample(_sample_size(views), stream_seed(seed, "sample"))
     if len(sample.weight) == 1:
         which = "rows" if np.all(views.weight > 0) else "rows of positive weight"
         raise ValueError(
@@ -84,7 +84,7 @@ def _prepare(views: Views, own: tuple[ViewSettings, ...], settings: Settings, se
     for index, part in enumerate(samples):
         if len(part.weight) < 2:  # a view that varies seldom, or that few samples have
             alone = open_engine(settings.engine, views.alone(index))
-            samples[index] = alone.sample(_sample_size(rows, views), stream_seed(seed, "sample"))
+            samples[index] = alone.sample(_sample_size(views), stream_seed(seed, "sample"))
     varied = [len(part.weight) > 1 for part in samples]
     if not all(varied):
         return _prepare_varied(views, varied, own, settings, seed)
@@ -177,9 +177,9 @@ def split_sample(sample: RowSample, keys: tuple[str, ...]) -> list[RowSample]:
     return parts
 
 
-def _sample_size(rows: Engine, views: Views) -> int:
+def _sample_size(views: Views) -> int:
     row_bytes = sum(array.shape[1] * array.dtype.itemsize for array in views.arrays)
-    return int(np.clip(SAMPLE_SHARE * rows.memory_budget // max(1, row_bytes), 1000, START_ROWS))
+    return int(np.clip(SAMPLE_BYTES // max(1, row_bytes), 1000, START_ROWS))
 
 
 def _means(engine: Engine, widths: list[int]) -> list[Float64Array]:

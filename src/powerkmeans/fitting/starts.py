@@ -19,8 +19,8 @@ from powerkmeans.warn import warn_caller
 
 # multiples of the critical exponent at which runs begin
 CLOUD_MULTIPLE, OTHER_MULTIPLE = 0.9, 1.2
-# ... and before which none may be taken to have converged
-SETTLE_MULTIPLE = 1.5
+# ... and before which none may be taken to have converged; nor before this one, where memberships are still soft
+SETTLE_MULTIPLE, SETTLE_EXPONENT = 1.5, -3.0
 # beyond both this exponent and this multiple of the critical one k-means does the rest: weights are hard
 HARD_EXPONENT, HARD_MULTIPLE = -15.0, 6.0
 # steps of the annealing are this much longer than to the minimum of the surrogate, and half as many will do
@@ -91,7 +91,8 @@ def _schedule(s_init: float, settings: Settings, critical: float | None) -> Sche
         settle_below = 0.0 if critical is None else SETTLE_MULTIPLE * critical
         return Geometric(s_init, factor, 2 if isinstance(every, str) else every, settle_below)
     assert critical is not None
-    limits = SETTLE_MULTIPLE * critical, min(HARD_EXPONENT, HARD_MULTIPLE * critical), RELAXATION
+    settle_below = min(SETTLE_MULTIPLE * critical, SETTLE_EXPONENT)
+    limits = settle_below, min(HARD_EXPONENT, HARD_MULTIPLE * critical), RELAXATION
     if isinstance(every, str):
         return Unfolding(s_init, factor, 1, *limits)
     return Geometric(s_init, factor, every, *limits)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from powerkmeans.engines.rows import zero_where_absent
-from powerkmeans.fitting.preparation import SAMPLE_SHARE, Prepared, subsample
+from powerkmeans.fitting.preparation import SAMPLE_BYTES, Prepared, subsample
 from powerkmeans.kernels import RawInput
 from powerkmeans.objective.block import prepare
 from powerkmeans.objective.updates import objective_value
@@ -80,8 +80,7 @@ class Task:
         """Centred features of sampled rows; an absent row is zero, which is the mean."""
         prepared = self.prepared
         row_bytes = prepared.splits[-1] * prepared.engine.dtype.itemsize
-        share = int(SAMPLE_SHARE * prepared.rows.memory_budget)
-        most = max(share // row_bytes, 10 * self.settings.n_clusters)
+        most = max(SAMPLE_BYTES // row_bytes, 10 * self.settings.n_clusters)
         sample = subsample(prepared.sample, most, rng)
         views = tuple(m(view, np) for m, view in zip(prepared.maps, sample.views, strict=True))
         if sample.present is not None:

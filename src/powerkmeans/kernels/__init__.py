@@ -55,6 +55,6 @@ def choose_kernel(choice: str) -> Kernel:
     if choice == "compiled":
         raise ValueError(
             "kernel='compiled' is not available: powerkmeans was installed without a C++ compiler. Install one "
-            "(for example g++ or clang++) and run `python -m powerkmeans.kernels.build`, or use engine='auto'."
+            "(for example g++ or clang++) and run `python -m powerkmeans.kernels`, or use engine='auto'."
         )
     return NumpyKernel()

@@ -1,4 +1,4 @@
-"""Compile the kernels: ``python -m powerkmeans.kernels.build``, and what installation calls.
+"""Compile the kernels: what installation calls, and ``python -m powerkmeans.kernels``.
 
 The libraries are plain C to Python's eyes (ctypes loads them), so they serve every Python version. Only the
 standard library is used here: nothing is installed yet when this runs first.
@@ -11,8 +11,8 @@ import platform
 import shlex
 import shutil
 import subprocess
-import sys
 import tempfile
+import zlib
 from pathlib import Path
 
 FOLDER = Path(__file__).parent / "native"
@@ -34,13 +34,24 @@ if platform.machine().lower() in ("x86_64", "amd64"):
 def compile_libraries(native: Path) -> str | None:
     """Compile every target of this family of processors into ``native``; return why it failed, or None.
 
-    Libraries that are there go first: none is better than one of other sources.
+    Libraries that are there are replaced only by new ones; those of other sources are not called anyway.
     """
-    for old in native.glob("*.so"):
-        old.unlink()
-    compiler = find_compiler()
-    if compiler is None:
-        return "no C++ compiler was found (CXX, c++, g++, clang++)"
+    reason: str | None = "no C++ compiler was found (CXX, c++, g++, clang++)"
+    for compiler in find_compilers():
+        reason = _compile_with(compiler, native)
+        if reason is None:
+            break
+    return reason
+
+
+def source_hash(native: Path) -> int:
+    """A number that stands for everything that is compiled."""
+    files = sorted([*native.glob("*.h"), *native.glob("*.cpp")])
+    content = b"".join(file.name.encode() + file.read_bytes() for file in files)
+    return zlib.crc32(content)
+
+
+def _compile_with(compiler: list[str], native: Path) -> str | None:
     with tempfile.TemporaryDirectory() as folder:
         for name, flags in TARGETS.items():
             reason = _compile_target([*compiler, *FLAGS], native, name, flags, Path(folder))
@@ -52,7 +63,7 @@ def compile_libraries(native: Path) -> str | None:
 
 
 def _compile_target(compiler: list[str], native: Path, name: str, flags: list[str], folder: Path) -> str | None:
-    needs = ["-DNEEDS_AVX2"] if name == "avx2" else []
+    needs = [f"-DSOURCES={source_hash(native)}", *(["-DNEEDS_AVX2"] if name == "avx2" else [])]
     objects = [str(folder / f"{name}_{part}.o") for part in ("pass", "select")]
     commands = [
         [*compiler, *flags, "-c", str(native / "pass.cpp"), "-o", objects[0]],
@@ -69,15 +80,8 @@ def _compile_target(compiler: list[str], native: Path, name: str, flags: list[st
     return None
 
 
-def find_compiler() -> list[str] | None:
-    """The command of the first C++ compiler that exists; CXX goes first."""
+def find_compilers() -> list[list[str]]:
+    """Commands of the C++ compilers that exist: CXX alone if it is set."""
     given = os.environ.get("CXX")
     candidates = [given] if given else ["c++", "g++", "clang++"]
-    found = [shlex.split(candidate) for candidate in candidates if shutil.which(shlex.split(candidate)[0])]
-    return found[0] if found else None
-
-
-if __name__ == "__main__":
-    failure = compile_libraries(FOLDER)
-    print(failure or f"compiled {', '.join(TARGETS)} into {FOLDER}", file=sys.stderr)
-    sys.exit(1 if failure else 0)
+    return [shlex.split(candidate) for candidate in candidates if shutil.which(shlex.split(candidate)[0])]

@@ -5,14 +5,13 @@ from __future__ import annotations
 import ctypes
 from ctypes import POINTER, Structure, c_double, c_int64, c_void_p
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from powerkmeans.kernels.build import FOLDER, source_hash
 from powerkmeans.types import Array
 
-FOLDER = Path(__file__).parent / "native"
 # in order of preference
 TARGETS = ("avx2", "baseline")
 _OUT_OF_MEMORY = -2
@@ -56,6 +55,7 @@ class Pass(Structure):
         ("n_views", c_int64),
         ("hard", c_int64),
         ("possibilistic", c_int64),
+        ("small_distances", c_int64),
         ("s", c_double),
         ("fuzziness", c_double),
         ("views", POINTER(View)),
@@ -106,10 +106,9 @@ def open_library(target: str) -> Library | None:
         functions = ctypes.CDLL(str(path))
     except OSError:  # built for another system
         return None
-    for name in ("supported", "layout", "pass_float32", "pass_float64", "map_float32", "map_float64"):
+    for name in ("supported", "sources", "pass_float32", "pass_float64", "map_float32", "map_float64"):
         if not hasattr(functions, name):
             return None
         getattr(functions, name).restype = c_int64
-    expected = ctypes.sizeof(Map) + 1000 * (ctypes.sizeof(View) + 1000 * ctypes.sizeof(Pass))
-    fits = functions.supported() and functions.layout() == expected
+    fits = functions.supported() and functions.sources() == source_hash(FOLDER)
     return Library(functions) if fits else None

@@ -34,6 +34,16 @@ class PassInput:
     center_norms: tuple[Array, ...]
 
     @property
+    def needs_small_distances(self) -> bool:
+        """Whether digits of small distances matter.
+
+        For ``s > -1`` a sample on a centroid pulls with up to ``k^(1/|s|)``, which no rounding may be multiplied
+        by; for ``m > 2`` typicality goes by a root of the distance.
+        """
+        rooted = self.membership.name == "possibilistic" and self.membership.fuzziness > 2
+        return self.s > -1 or rooted
+
+    @property
     def dtype(self) -> np.dtype[Any]:
         """The precision of the pass."""
         return np.dtype(self.projections[0].dtype)
@@ -62,7 +72,7 @@ def block_statistics(block: Block, inputs: PassInput) -> PassStatistics:
     membership, weight = inputs.membership, block.weight
     cover = view_cover(block, xp)
     by_view = view_distances(block, inputs, xp)
-    if inputs.s > -1:  # a sample on a centroid pulls with up to k^(1/|s|), which no rounding may be multiplied by
+    if inputs.needs_small_distances:
         recompute_small(by_view, block, inputs, xp)
     by_view = covered(by_view, cover)
     distance, reference = combined_distance(by_view, inputs), combined_reference(inputs, cover)
@@ -138,7 +148,10 @@ def combined_distance(by_view: list[Array], inputs: PassInput) -> Array:
 def sample_distances(block: Block, inputs: PassInput, xp: Any) -> tuple[Array, Array]:
     """``dbar_ij``, (k, b), and the reference distance it is measured by."""
     cover = view_cover(block, xp)
-    by_view = covered(view_distances(block, inputs, xp), cover)
+    by_view = view_distances(block, inputs, xp)
+    if inputs.needs_small_distances:
+        recompute_small(by_view, block, inputs, xp)
+    by_view = covered(by_view, cover)
     return combined_distance(by_view, inputs), combined_reference(inputs, cover)
 
 

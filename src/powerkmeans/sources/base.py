@@ -77,22 +77,25 @@ class Source(ABC):
     def _take(self, rows: NDArray[np.intp]) -> NDArray[Any]:
         """Read the given rows; values may be anything."""
 
-    def blocks(self, n_rows: int) -> Iterator[NDArray[Any]]:
-        """Yield consecutive blocks of ``n_rows`` rows from row 0, the last one shorter, prepared ahead."""
+    def blocks(self, n_rows: int, present: NDArray[np.bool_] | None = None) -> Iterator[NDArray[Any]]:
+        """Yield consecutive blocks of ``n_rows`` rows from row 0, the last one shorter, prepared ahead.
+
+        Rows that are not ``present`` may hold anything.
+        """
         if isinstance(n_rows, bool) or not isinstance(n_rows, Integral) or n_rows < 1:
             raise ValueError(f"n_rows must be an int >= 1, got {n_rows!r}.")
         self.check_unchanged()
-        return read_ahead(self._checked_blocks(min(int(n_rows), self.shape[0])))
+        return read_ahead(self._checked_blocks(min(int(n_rows), self.shape[0]), present))
 
-    def take(self, rows: NDArray[np.intp]) -> NDArray[Any]:
-        """Read the given rows, which ascend and do not repeat."""
+    def take(self, rows: NDArray[np.intp], present: NDArray[np.bool_] | None = None) -> NDArray[Any]:
+        """Read the given rows, which ascend and do not repeat; those not ``present`` may hold anything."""
         wanted = self._checked_rows(rows)
         self.check_unchanged()
         if len(wanted) == 0:
             return np.empty((0, self.shape[1]), dtype=self.dtype)
         with self._explained():
             block = self._take(wanted)
-        self._check_finite(block, wanted)
+        self._check_finite(block, wanted, present)
         return block
 
     def choose(self, positions: list[int]) -> Source:
@@ -102,6 +105,11 @@ class Source(ABC):
         chosen = self._origin.opener(self._origin.path, tuple(self._columns[p] for p in positions))
         chosen.name = self.name
         return chosen
+
+    @property
+    def paths(self) -> list[str]:
+        """The files that are read."""
+        return list(self._paths())
 
     def check_unchanged(self) -> None:
         """Raise SourceChangedError if a file is not what it was when it was opened."""
@@ -118,10 +126,11 @@ class Source(ABC):
     def _paths(self) -> Iterable[str]:
         return self._stamps
 
-    def _checked_blocks(self, n_rows: int) -> Iterator[NDArray[Any]]:
+    def _checked_blocks(self, n_rows: int, present: NDArray[np.bool_] | None) -> Iterator[NDArray[Any]]:
         start = 0
         for block in self._explained_blocks(n_rows):
-            self._check_finite(block, range(start, start + len(block)))
+            rows = slice(start, start + len(block))
+            self._check_finite(block, range(rows.start, rows.stop), None if present is None else present[rows])
             start += len(block)
             yield block
             del block  # so that it is not held while the next one is read
@@ -152,12 +161,16 @@ class Source(ABC):
             raise ValueError(f"{self.name} has rows 0 to {self.shape[0] - 1}, not {wanted[0]} to {wanted[-1]}.")
         return wanted.astype(np.intp)
 
-    def _check_finite(self, block: NDArray[Any], rows: range | NDArray[np.intp]) -> None:
+    def _check_finite(
+        self, block: NDArray[Any], rows: range | NDArray[np.intp], present: NDArray[np.bool_] | None
+    ) -> None:
         """Raise a ValueError that names the first value that is missing or infinite."""
         with np.errstate(over="ignore", invalid="ignore"):
             if np.isfinite(np.sum(block)):
                 return
         odd = ~np.isfinite(block)
+        if present is not None:
+            odd &= present[:, None]
         row, column = divmod(int(np.argmax(odd)), block.shape[1])
         if not odd[row, column]:  # only the sum was too large
             return

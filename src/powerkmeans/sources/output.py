@@ -8,7 +8,7 @@ import math
 import os
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.lib import format as npy_format
 from numpy.typing import DTypeLike, NDArray
 
+from powerkmeans.sources.base import Source
 from powerkmeans.sources.stream import close
 
 
@@ -45,6 +46,22 @@ def write_rows(
         part.unlink(missing_ok=True)
         close(parts)  # whoever prepares rows ahead may stop
         raise
+
+
+def check_target(path: str | os.PathLike[str], inputs: Iterable[Any]) -> None:
+    """Reject a file that cannot be written, or that the rows are read from."""
+    target = _checked_target(path)
+    for table in inputs:
+        paths = table.paths if isinstance(table, Source) else _mapped_files(table)
+        if any(os.path.realpath(name) == str(target) for name in paths):
+            raise ValueError(f"out={os.fspath(path)!r} is the file that the rows are read from; name another.")
+
+
+def _mapped_files(table: Any) -> list[str]:
+    """The file that an array is a map of, or a view on one."""
+    while table is not None and getattr(table, "filename", None) is None:
+        table = getattr(table, "base", None)
+    return [] if table is None else [str(table.filename)]
 
 
 def _write(part: Path, target: Path, n_bytes: int, header: bytes, pieces: Iterator[NDArray[Any]]) -> None:

@@ -27,7 +27,7 @@ struct View {
 };
 
 struct Pass {
-  int64_t n_rows, n_clusters, n_views, hard, possibilistic;
+  int64_t n_rows, n_clusters, n_views, hard, possibilistic, small_distances;
   double s, fuzziness;
   const View* views;
   const void* weight;  // (n,)

@@ -140,7 +140,7 @@ class Worker {
         Real* at = d + j * TILE + r;
         store(at, larger(load(at) + load(norm + r) + center_norm[j], V{}));
       }
-    if (pass.s > -1) recompute_small(view, tile.rows, d, norm, rows);
+    if (pass.small_distances) recompute_small(view, tile.rows, d, norm, rows);
   }
 
   // where digits matter, take small distances from differences: expanded squares have lost them

@@ -157,39 +157,51 @@ INLINE Vec<Real> power_of(Vec<Real> x, Real y) {
   return none ? Vec<Real>{} : exp2_of<Real>(log2_of<Real>(larger(x, tiny)) * y);
 }
 
+#if defined(__clang__) || __GNUC__ >= 12
+#define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, Mask<Real>{__VA_ARGS__})
+#endif
+
 // Within each 16 bytes of two vectors: their first halves interleaved, and their second.
 template <class Real>
 INLINE void zip(Vec<Real> a, Vec<Real> b, Vec<Real>& low, Vec<Real>& high) {
   if constexpr (lanes<Real> == 8) {
-    low = __builtin_shufflevector(a, b, 0, 8, 1, 9, 4, 12, 5, 13);
-    high = __builtin_shufflevector(a, b, 2, 10, 3, 11, 6, 14, 7, 15);
+    low = SHUFFLE(a, b, 0, 8, 1, 9, 4, 12, 5, 13);
+    high = SHUFFLE(a, b, 2, 10, 3, 11, 6, 14, 7, 15);
   } else if constexpr (lanes<Real> == 4 && sizeof(Real) == 4) {
-    low = __builtin_shufflevector(a, b, 0, 4, 1, 5);
-    high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+    low = SHUFFLE(a, b, 0, 4, 1, 5);
+    high = SHUFFLE(a, b, 2, 6, 3, 7);
   } else if constexpr (lanes<Real> == 4) {
-    low = __builtin_shufflevector(a, b, 0, 4, 2, 6);
-    high = __builtin_shufflevector(a, b, 1, 5, 3, 7);
+    low = SHUFFLE(a, b, 0, 4, 2, 6);
+    high = SHUFFLE(a, b, 1, 5, 3, 7);
   } else {
-    low = __builtin_shufflevector(a, b, 0, 2);
-    high = __builtin_shufflevector(a, b, 1, 3);
+    low = SHUFFLE(a, b, 0, 2);
+    high = SHUFFLE(a, b, 1, 3);
   }
 }
 
 // 16 bytes from each of the rows `step` apart, side by side
 template <class Real>
 INLINE Vec<Real> load_pieces(const Real* from, int64_t step) {
+#if POWERKMEANS_VECTOR_BYTES == 16
+  (void)step;
+  return load(from);
+#elif defined(__clang__) || __GNUC__ >= 12
   typedef Real Piece __attribute__((vector_size(16)));
   Piece a, b;
   std::memcpy(&a, from, sizeof a);
-  if constexpr (POWERKMEANS_VECTOR_BYTES == 16) {
-    return a;
-  } else {
-    std::memcpy(&b, from + step, sizeof b);
-    if constexpr (sizeof(Real) == 4)
-      return __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7);
-    else
-      return __builtin_shufflevector(a, b, 0, 1, 2, 3);
-  }
+  std::memcpy(&b, from + step, sizeof b);
+  if constexpr (sizeof(Real) == 4)
+    return __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7);
+  else
+    return __builtin_shufflevector(a, b, 0, 1, 2, 3);
+#else
+  constexpr int half = lanes<Real> / 2;
+  Vec<Real> v;
+  for (int i = 0; i < half; ++i) v[i] = from[i], v[half + i] = from[step + i];
+  return v;
+#endif
 }
 
 // sin and cos of phases up to largest_phase in size: reduced by multiples of pi/2, then Taylor.

@@ -1,0 +1,85 @@
+"""Annealing on a sample of many rows: the same story as on all of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from helpers import blobs
+from powerkmeans import KernelPowerKMeans, fit
+from powerkmeans.fitting import pilot
+
+
+@pytest.fixture(autouse=True)
+def small_pilot(monkeypatch):
+    monkeypatch.setattr(pilot, "PILOT_ROWS", 300)
+    monkeypatch.setattr(pilot, "ROWS_PER_CLUSTER", 20)
+
+
+X, _ = blobs(6, 5, 400, 1.5)
+
+
+def test_the_cost_is_that_of_all_rows(monkeypatch):
+    on_sample = KernelPowerKMeans(6, feature_map="identity", random_state=0).fit(X)
+    assert on_sample.status_ == "converged"
+    monkeypatch.setattr(fit, "pilot_of", lambda task: None)
+    on_all = KernelPowerKMeans(6, feature_map="identity", random_state=0).fit(X)
+    assert on_sample.inertia_ == pytest.approx(on_all.inertia_, rel=1e-3)
+    costs = [restart["hard_objective"] for restart in on_sample.restarts_]
+    assert all(cost >= 0.99 * on_sample.inertia_ for cost in costs)  # of all rows, not of the sample
+    assert on_sample.history_["inertia"][-1] == pytest.approx(on_sample.inertia_, rel=1e-3)
+
+
+def test_weights_equal_repetition_and_rows_without_weight_are_none():
+    weight = np.full(500, 3.0)
+    few = KernelPowerKMeans(6, random_state=0).fit(X[::5][:480], sample_weight=weight[:480])
+    repeated = KernelPowerKMeans(6, random_state=0).fit(np.repeat(X[::5][:480], 3, axis=0))
+    padded = KernelPowerKMeans(6, random_state=0).fit(
+        np.concatenate([X[::5][:480], X[:1000] + 50]), sample_weight=np.concatenate([weight[:480], np.zeros(1000)])
+    )
+    for other in (repeated, padded):
+        assert other.n_iter_ == few.n_iter_
+        assert np.allclose(other.cluster_centers_, few.cluster_centers_, rtol=1e-6, atol=1e-8)
+
+
+def test_the_order_of_rows_does_not_matter():
+    shuffled = X[np.random.default_rng(0).permutation(len(X))]
+    a, b = (KernelPowerKMeans(6, random_state=0).fit(rows) for rows in (X, shuffled))
+    assert np.allclose(a.cluster_centers_, b.cluster_centers_, rtol=1e-6, atol=1e-8)
+
+
+def test_small_far_clusters_are_found_on_all_rows(monkeypatch):
+    rng = np.random.default_rng(0)
+    far = np.concatenate([X, *(1000.0 * e + rng.normal(size=(6, 5)) for e in np.eye(5)[:2])])
+    on_sample = KernelPowerKMeans(8, feature_map="identity", random_state=0).fit(far)
+    monkeypatch.setattr(fit, "pilot_of", lambda task: None)
+    on_all = KernelPowerKMeans(8, feature_map="identity", random_state=0).fit(far)
+    assert on_sample.inertia_ <= 1.1 * on_all.inertia_
+
+
+def test_a_stopped_fit_says_so():
+    class Stop:
+        def __init__(self, after):
+            self.left = after
+
+        def __call__(self, line):
+            self.left -= 1
+            return self.left < 0
+
+    from powerkmeans import progress
+
+    for after in (5, 70, 90):
+        original = progress.make_listener
+
+        def listening(*arguments, after=after, original=original):
+            listener, stop = original(*arguments), Stop(after)
+            heard = listener.iteration
+            object.__setattr__(listener, "iteration", lambda line: heard(line) or stop(line))
+            return listener
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("powerkmeans.estimators.base.make_listener", listening)
+            model = KernelPowerKMeans(6, random_state=0).fit(X)
+        total = sum(restart["n_iter"] for restart in model.restarts_)
+        if total > after:
+            assert model.status_ == "stopped by a callback", after
