@@ -22,7 +22,7 @@ from powerkmeans.types import Array, Block, FeatureMap, P, RowSample, S, T, View
 
 # bytes of features a block: a few megabytes stay in cache between the two products of a pass, and are
 # enough work for the interpreter not to matter
-BLOCK_BYTES = 2**23
+BLOCK_BYTES = 2**24
 SMALLEST_BLOCK, LARGEST_BLOCK = 32, 2**14
 # blocks a thread that are read before they are needed
 BLOCKS_AHEAD = 4
