@@ -156,3 +156,11 @@ def test_few_orthogonal_directions_in_many_dimensions():
     products = frequencies.T @ frequencies
     assert products == pytest.approx(np.diag(np.diag(products)), abs=1e-8)
     assert np.sqrt(np.diag(products)) == pytest.approx(math.sqrt(3000), rel=0.1)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 7, 100])
+def test_equal_weights_take_the_same_median_as_others(n):
+    values = np.random.default_rng(n).integers(0, 30, n).astype(float)
+    almost = np.full(n, 0.37)
+    almost[0] *= 1 + 1e-15
+    assert weighted_median(values, np.full(n, 0.37)) == weighted_median(values, almost)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
-from scipy.spatial.distance import pdist
+from scipy.spatial.distance import pdist, squareform
 from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 
 from powerkmeans.features.kernels import Kernel, as_dense
@@ -12,6 +14,8 @@ from powerkmeans.types import Array, Float64Array
 MEDIAN_ROWS = 2000
 _CITYBLOCK_WORK = 4e9
 _EXPANDED_DIGITS = 1e-6
+# keeps a tie at exactly one half of the weight from falling to either side by rounding
+_SLACK = 1e-12
 
 
 def median_rows(kernel: Kernel, n_features: int) -> int:
@@ -27,14 +31,13 @@ def median_distance(rows: Array, weight: Float64Array, kernel: Kernel) -> float:
     ``rows`` are distinct, ``weight`` their total weights; the pair ``(i, j)`` counts ``v_i v_j``. Pairs
     of equal rows do not count, so repeated rows never pull the bandwidth to zero.
     """
-    first, second = np.triu_indices(rows.shape[0], k=1)
-    if len(first) == 0:
+    if rows.shape[0] < 2:
         return 0.0
     unit, scaled = _scaled(rows)
     metric = euclidean_distances if kernel.metric == "euclidean" else manhattan_distances
     weight = weight / np.max(weight)
-    pair_weight = weight[first] * weight[second]
-    median = weighted_median(metric(scaled)[first, second], pair_weight)
+    pair_weight = squareform(np.outer(weight, weight), checks=False)
+    median = weighted_median(squareform(metric(scaled), checks=False), pair_weight)
     if median < _EXPANDED_DIGITS:  # the expanded form has lost it; differences have not
         median = weighted_median(pdist(as_dense(scaled), metric=kernel.metric), pair_weight)
     if median == 0:
@@ -57,8 +60,10 @@ def _scaled(rows: Array) -> tuple[float, Array]:
 
 def weighted_median(values: Float64Array, weight: Float64Array) -> float:
     """The smallest value with at least half of the weight at or below it."""
+    if np.all(weight == weight[0]):  # no need to sort them all
+        middle = math.ceil(len(values) * (0.5 - _SLACK)) - 1
+        return float(np.partition(values, middle)[middle])
     order = np.argsort(values, kind="stable")
     cumulative = np.cumsum(weight[order])
-    # the slack keeps a tie at exactly one half from falling to either side by rounding
-    middle = np.searchsorted(cumulative, cumulative[-1] * (0.5 - 1e-12))
+    middle = np.searchsorted(cumulative, cumulative[-1] * (0.5 - _SLACK))
     return float(values[order[middle]])
