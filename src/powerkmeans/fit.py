@@ -58,24 +58,14 @@ SMALLEST_REFERENCE = 1e-12
 
 
 def fit_views(views: Views, settings: Settings, seed: int, listener: Listener) -> FitResult:
-    """Fit a model to checked views."""
+    """Fit a model to checked views: anneal from every start, on a sample if there are many rows; finish on all."""
     with single_threaded_blas():
-        task = make_task(views, settings, seed)
-        for note in task.prepared.notes:
-            listener.note(note)
-        listener.note(f"kernel: {task.prepared.kernel.name}")
-        full, task = task, (pilot_of(task) if isinstance(settings.s_init, str) else None) or task
-        if task is not full:
-            listener.note(f"annealing on {task.prepared.engine.n_samples} rows, then k-means steps on all")
+        full = make_task(views, settings, seed)
+        automatic = isinstance(settings.s_init, str)
+        task = (pilot_of(full) if automatic else None) or full
         collapse = find_collapse(task) if needs_collapse(settings) else None
         critical = None if collapse is None else collapse.critical
-        listener.note(_about_critical(critical))
-        if len(task.problem.scatter) > 1:
-            listener.note(f"entropy (lambda) {task.problem.entropy:.6g}")
-        if task.problem.baseline is not None:
-            means = task.problem.baseline / task.prepared.total_weight
-            losses = zip(task.prepared.views.names, means, strict=True)
-            listener.note("mean loss to beat: " + ", ".join(f"{name} {loss:.3f}" for name, loss in losses))
+        _tell_beginning(listener, full, task, critical)
         starts, results, restarts = plan_starts(settings, critical), list[SolverResult](), list[Restart]()
         for index, start in enumerate(starts):
             listener.begin(f"run {index + 1} of {len(starts)}: start {start.init}, s from {start.s_init:.4g}")
@@ -85,24 +75,52 @@ def fit_views(views: Views, settings: Settings, seed: int, listener: Listener) -
             listener.end(_about_run(restarts[-1]))
             if results[-1].status is Status.INTERRUPTED:
                 break
-        best, stopped = choose_restart(restarts), results[-1].status is Status.INTERRUPTED
-        if stopped:  # whichever run is kept, the fit has not been finished
-            results[best] = results[best]._replace(status=Status.INTERRUPTED)
-            restarts[best] = replace(restarts[best], status=Status.INTERRUPTED)
-        if task is not full and not stopped:
-            listener.begin(f"all {full.prepared.engine.n_samples} rows")
-            results[best] = harden(full, results[best], listener.iteration)
-            restarts[best] = _restart(full, starts[best], results[best])
-            listener.end(_about_run(restarts[best]))
-        if isinstance(settings.s_init, str) and not stopped:
-            results[best], restarts[best] = improve(full, results[best], restarts[best], listener)
-        kept = restarts[best]
-        listener.done(f"kept {kept.init}, {kept.n_moves} moves: hard objective {kept.hard_objective:.8g}")
-        if len(task.problem.scatter) > 1:
-            weights = zip(task.prepared.views.names, results[best].parameters.view_weights, strict=True)
-            listener.note("view weights: " + ", ".join(f"{name} {weight:.3f}" for name, weight in weights))
-        finished = _finish(views, full, results[best])
+        best = choose_restart(restarts)
+        result, kept = results[best], restarts[best]
+        if results[-1].status is Status.INTERRUPTED:  # whichever run is kept, the fit has not been finished
+            result = result._replace(status=Status.INTERRUPTED)
+            kept = replace(kept, status=Status.INTERRUPTED)
+        elif automatic:
+            if task is not full:
+                result, kept = _finish_run(full, starts[best], result, listener)
+            result, kept = improve(full, result, kept, listener)
+        restarts[best] = kept
+        _tell_end(listener, full, result, kept)
+        finished = _finish(views, full, result)
         return replace(finished, critical=critical, restarts=tuple(restarts), best=best)
+
+
+def _finish_run(
+    full: Task, start: Start, result: SolverResult, listener: Listener
+) -> tuple[SolverResult, Restart]:
+    """Follow a run on a sample with k-means steps on all rows."""
+    listener.begin(f"all {full.prepared.engine.n_samples} rows")
+    result = harden(full, result, listener.iteration)
+    kept = _restart(full, start, result)
+    listener.end(_about_run(kept))
+    return result, kept
+
+
+def _tell_beginning(listener: Listener, full: Task, task: Task, critical: float | None) -> None:
+    prepared, problem = full.prepared, full.problem
+    for note in prepared.notes:
+        listener.note(note)
+    listener.note(f"kernel: {prepared.kernel.name}")
+    if task is not full:
+        listener.note(f"annealing on {task.prepared.engine.n_samples} rows, then k-means steps on all")
+    listener.note(_about_critical(critical))
+    if len(problem.scatter) > 1:
+        listener.note(f"entropy (lambda) {problem.entropy:.6g}")
+    if problem.baseline is not None:
+        losses = zip(prepared.views.names, problem.baseline / prepared.total_weight, strict=True)
+        listener.note("mean loss to beat: " + ", ".join(f"{name} {loss:.3f}" for name, loss in losses))
+
+
+def _tell_end(listener: Listener, full: Task, result: SolverResult, kept: Restart) -> None:
+    listener.done(f"kept {kept.init}, {kept.n_moves} moves: hard objective {kept.hard_objective:.8g}")
+    if len(full.problem.scatter) > 1:
+        weights = zip(full.prepared.views.names, result.parameters.view_weights, strict=True)
+        listener.note("view weights: " + ", ".join(f"{name} {weight:.3f}" for name, weight in weights))
 
 
 def make_task(views: Views, settings: Settings, seed: int) -> Task:
