@@ -26,6 +26,7 @@ from powerkmeans.metrics import clustering_accuracy
 from powerkmeans.solver.annealing import Geometric
 
 Change = dict[str, Any]
+WIDE = "digits, 1,728 features"
 
 
 def _geometric(s_init: float, factor: float, _: int, *limits: float) -> Geometric:
@@ -57,12 +58,17 @@ def changed(changes: list[tuple[Any, str, Any]]) -> Iterator[Change]:
 def problems(folder: str | None) -> dict[str, Callable[[], tuple[np.ndarray, np.ndarray]]]:
     """Sets by name; the real ones only if their folder is given."""
     found: dict[str, Callable[[], tuple[np.ndarray, np.ndarray]]] = {
-        "digits": lambda: (load_digits().data.astype(np.float32), load_digits().target),
+        "digits": _digits,
+        WIDE: _digits,
         "mixture, 200,000 rows": lambda: mixture(200_000, 20, 16, 0.7),
     }
     if folder is not None:
         found["handwritten, standardised"] = lambda: _standardised(folder, "handwritten")
     return found
+
+
+def _digits() -> tuple[np.ndarray, np.ndarray]:
+    return load_digits().data.astype(np.float32), load_digits().target
 
 
 def _standardised(folder: str, name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -79,7 +85,11 @@ def measure(name: str, X: np.ndarray, y: np.ndarray, repeats: int) -> list[dict[
         for what, changes in WITHOUT.items():
             with changed(changes) as parameters:
                 model = KernelPowerKMeans(
-                    len(np.unique(y)), feature_map="orf", n_components=108, random_state=seed, **parameters
+                    len(np.unique(y)),
+                    feature_map="orf",
+                    n_components=864 if name == WIDE else 108,
+                    random_state=seed,
+                    **parameters,
                 )
                 start = time.perf_counter()
                 model.fit(X)

@@ -237,3 +237,14 @@ def test_sparse_chunks():
         for start in range(0, 1500, 300):
             model.partial_fit(rows[start : start + 300])
     assert model.n_samples_seen_ == 1500
+
+
+def test_the_rows_of_the_fit_again_change_no_sum():
+    views = {"a": X[:, :4], "b": X[:, 4:]}
+    model = MultiViewPowerKMeans(6, random_state=0).fit(views)
+    before = model._fit.stream.sums
+    after = model.partial_fit(views)._fit.stream.sums
+    for name in ("mass", "moment", "scatter", "residual", "sizes", "loss", "hard_cost"):
+        a, b = np.asarray(getattr(after, name)), np.asarray(getattr(before, name))
+        assert np.allclose(a, b, rtol=1e-8, atol=1e-8 * np.max(np.abs(b))), name
+    assert model.drift_ == pytest.approx(0, abs=1e-8)
