@@ -8,6 +8,8 @@ import pytest
 from helpers import blobs
 from powerkmeans import KernelPowerKMeans, fit
 from powerkmeans.fitting import pilot
+from powerkmeans.settings import check_settings
+from powerkmeans.types import Views
 
 
 @pytest.fixture(autouse=True)
@@ -28,6 +30,15 @@ def test_the_cost_is_that_of_all_rows(monkeypatch):
     costs = [restart["hard_objective"] for restart in on_sample.restarts_]
     assert all(cost >= 0.99 * on_sample.inertia_ for cost in costs)  # of all rows, not of the sample
     assert on_sample.history_["inertia"][-1] == pytest.approx(on_sample.inertia_, rel=1e-3)
+
+
+def test_the_sample_weighs_as_much_as_all_rows():
+    weight = np.random.default_rng(0).integers(1, 5, len(X)).astype(float)
+    settings = check_settings(KernelPowerKMeans(6).get_params(deep=False))
+    full = fit.make_task(Views(("X",), (X,), weight), settings, 0)
+    sample = pilot.pilot_of(full)
+    assert sample.prepared.engine.n_samples == 300
+    assert sample.prepared.total_weight == pytest.approx(np.sum(weight))
 
 
 def test_weights_equal_repetition_and_rows_without_weight_are_none():
