@@ -44,7 +44,7 @@ def test_unfolding_waits_while_clusters_separate_and_hurries_where_nothing_moves
     assert schedule.after(-3.0, pace(5)) == pytest.approx(-3.3)
     assert schedule.after(-3.0, pace(5, growing=True)) == -3.0
     assert schedule.after(-3.0, pace(50, waited=16, growing=True)) == pytest.approx(-3.3)
-    assert schedule.after(-3.0, pace(5, moved=1e-4)) == pytest.approx(-3 * 1.1**3)
+    assert schedule.after(-3.0, pace(5, moved=1e-5)) == pytest.approx(-3 * 1.1**3)
     assert Unfolding(-2.0, 1.0).after(-2.0, pace(5, moved=0.0)) == -2.0
     assert math.isfinite(schedule.after(-1e300, pace(5)))
 

@@ -17,7 +17,7 @@ END_OF_ANNEALING = -200.0
 SMALLEST_START = 0.5
 _LONGEST_ANNEALING = 60.0
 # how long a schedule waits for growing steps, which squared steps over the spread are nothing, and its haste then
-LONGEST_WAIT, QUIET, QUICK_STEPS = 16, 1e-3, 3
+LONGEST_WAIT, QUIET, QUICK_STEPS = 16, 1e-4, 3
 
 
 class Pace(NamedTuple):
