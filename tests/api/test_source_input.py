@@ -13,10 +13,18 @@ from threadpoolctl import threadpool_info
 from helpers import blobs, make_views
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, open_source
 from powerkmeans.engines import NumpyEngine, NumpyOptions, numpy_engine
+from powerkmeans.kernels import choose_kernel
 from powerkmeans.sources import SourceChangedError, output
 
 X = blobs(4, 6, 300, 1.5)[0].astype(np.float32)
 NAMES = [f"c{i}" for i in range(6)]
+
+
+def same(found, expected):
+    """Equal bits; to rounding with NumPy, whose products depend on where rows lie in memory."""
+    if choose_kernel("auto").name == "numpy":
+        return np.allclose(found, expected, rtol=1e-4, atol=1e-5)
+    return np.array_equal(found, expected)
 
 
 @pytest.fixture(autouse=True)
@@ -49,11 +57,11 @@ def test_fits_and_answers_are_those_of_the_array(tmp_path, kind, budget):
     of_array = KernelPowerKMeans(4, membership="possibilistic", random_state=0, engine=options).fit(X)
     of_file = KernelPowerKMeans(4, membership="possibilistic", random_state=0, engine=options).fit(source)
     assert np.array_equal(of_file.labels_, of_array.labels_)
-    assert of_file.objective_ == of_array.objective_
-    assert np.array_equal(of_file.predict_proba(source), of_array.predict_proba(X))
-    assert np.array_equal(of_file.transform(source), of_array.transform(X))
-    assert np.array_equal(of_file.outlier_score(source), of_array.outlier_score(X))
-    assert of_file.score(source) == of_array.score(X)
+    assert same(of_file.objective_, of_array.objective_)
+    assert same(of_file.predict_proba(source), of_array.predict_proba(X))
+    assert same(of_file.transform(source), of_array.transform(X))
+    assert same(of_file.outlier_score(source), of_array.outlier_score(X))
+    assert same(of_file.score(source), of_array.score(X))
     assert of_file.n_features_in_ == 6
 
 
@@ -62,7 +70,7 @@ def test_views_from_files_and_arrays_together(tmp_path):
     expected = MultiViewPowerKMeans(4, random_state=0).fit({"a": X[:, :3], "b": X[:, 3:]})
     found = MultiViewPowerKMeans(4, random_state=0).fit({"a": X[:, :3], "b": source})
     assert np.array_equal(found.labels_, expected.labels_)
-    assert found.objective_ == expected.objective_
+    assert same(found.objective_, expected.objective_)
     assert np.array_equal(found.predict({"a": X[:, :3], "b": source}), expected.labels_)
 
 
@@ -100,7 +108,7 @@ def test_weights_may_be_given(tmp_path):
     source = open_source(save(tmp_path, "npy"))
     expected = KernelPowerKMeans(4, random_state=0).fit(X, sample_weight=weight)
     found = KernelPowerKMeans(4, random_state=0).fit(source, sample_weight=weight)
-    assert found.objective_ == expected.objective_
+    assert same(found.objective_, expected.objective_)
 
 
 def test_columns_are_held_to_those_of_the_fit(tmp_path):
@@ -159,7 +167,7 @@ def test_answers_go_to_a_file_as_they_come(tmp_path):
     ]:
         found = function(source, out=tmp_path / f"{name}.npy")
         assert isinstance(found, np.memmap)
-        assert np.array_equal(found, function(X))
+        assert same(found, function(X))
         assert np.array_equal(np.load(tmp_path / f"{name}.npy"), found)
     assert np.array_equal(model.predict(X, out=tmp_path / "again.npy"), model.labels_)
     threshold = float(np.quantile(model.outlier_score(X), 0.9))
