@@ -152,15 +152,19 @@ def _with_entropy(task: Task) -> Task:
 
 
 def choose_restart(restarts: list[Restart]) -> int:
-    """The run of lowest hard objective; a first run from the cloud is kept unless clearly beaten.
+    """The run of lowest hard objective; the best from the cloud is kept unless another kind clearly beats it.
 
     The cloud's answer does not depend on the draw of rows, and differences below one per cent are within
     the features' own error.
     """
-    values = [restart.hard_objective for restart in restarts]
+    values = np.array([restart.hard_objective for restart in restarts])
+    clouds = np.array([restart.init == "cloud" for restart in restarts])
     best = int(np.argmin(values))
-    if restarts[0].init == "cloud" and values[best] >= values[0] - CLOUD_MARGIN * restarts[0].hard_loss:
-        return 0
+    if not np.any(clouds):
+        return best
+    cloud = int(np.argmin(np.where(clouds, values, np.inf)))
+    if values[best] >= values[cloud] - CLOUD_MARGIN * restarts[cloud].hard_loss:
+        return cloud
     return best
 
 

@@ -8,12 +8,14 @@ import pytest
 
 from helpers import blobs, make_engine, make_problem, pass_over
 from powerkmeans import critical_exponent
+from powerkmeans.fit import choose_restart
+from powerkmeans.model import Restart
 from powerkmeans.objective.membership import make_membership
 from powerkmeans.objective.updates import entropic_weights, updated
 from powerkmeans.solver.annealing import Geometric, Hard, Pace, Unfolding, critical_value
 from powerkmeans.solver.initialize import plus_plus, random_rows
 from powerkmeans.solver.mm import _settled, _Snapshot, count_apart, minimise
-from powerkmeans.solver.relocate import propose_move
+from powerkmeans.solver.relocate import _recovered, propose_move
 from powerkmeans.streams import thin
 from powerkmeans.types import Parameters, Status
 
@@ -161,6 +163,56 @@ def test_a_move_repairs_a_merged_pair():
     good = np.array([[0.0, 0.0], [1.0, 1.0], [5.0, 5.0]])
     assert propose(X, good) is None
     assert propose(X, good[:1]) is None
+
+
+def test_deleting_a_centroid_counts_what_its_heirs_recover():
+    """What a deletion costs is the difference of k-means costs after the heirs have moved to their means."""
+    rng = np.random.default_rng(1)
+    X, weight = rng.normal(size=(200, 3)), rng.uniform(0.5, 2.0, 200)
+    centers = X[:5]
+    for _ in range(50):  # deletions are judged at means
+        labels = np.argmin(((X[:, None] - centers) ** 2).sum(-1), axis=1)
+        centers = np.array([np.average(X[labels == j], axis=0, weights=weight[labels == j]) for j in range(5)])
+    squares = ((X[:, None] - centers) ** 2).sum(-1)
+    labels, heirs = np.argsort(squares, axis=1)[:, :2].T
+    rows = np.arange(200)
+    lost = weight * (squares[rows, heirs] - squares[rows, labels])
+    recovered = _recovered(X, centers, (labels, heirs), (weight, weight))
+    for j in range(5):
+        new = np.where(labels == j, heirs, labels)
+        cost = 0.0
+        for i in set(new):
+            part, w = X[new == i], weight[new == i]
+            cost += w @ ((part - np.average(part, axis=0, weights=w)) ** 2).sum(-1)
+        assert np.sum(lost[labels == j]) - recovered[j] == pytest.approx(cost - weight @ squares[rows, labels])
+
+
+def test_a_move_unites_the_halves_of_a_round_cluster():
+    """Rows of one half are far from the mean of the other, though both would do with one centroid."""
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(c, 1.0, (500, 8)) for c in (0.0, 1.0, 6.0)])
+    right = X[1000:, 0] > 6.0
+    stuck = np.array([X[:1000].mean(0), X[1000:][right].mean(0), X[1000:][~right].mean(0)])
+    moved = propose(X, stuck)
+    assert moved is not None
+    assert sorted(np.round(moved.mean(axis=1)).tolist()) == [0.0, 1.0, 6.0]
+
+
+@pytest.mark.parametrize(
+    ("inits", "values", "kept"),
+    [
+        (["cloud", "k-means++"], [100.0, 99.5], 0),
+        (["cloud", "k-means++"], [100.0, 98.5], 1),
+        (["cloud", "cloud", "k-means++"], [100.0, 99.9, 99.5], 1),
+        (["k-means++", "k-means++"], [100.0, 99.9], 1),
+    ],
+)
+def test_the_best_cloud_is_kept_unless_clearly_beaten(inits, values, kept):
+    runs = [
+        Restart(init, -1.0, -20.0, 9, Status.CONVERGED, value, value)
+        for init, value in zip(inits, values, strict=True)
+    ]
+    assert choose_restart(runs) == kept
 
 
 def test_critical_value_without_flat_part_is_closed_form():

@@ -870,7 +870,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path, order):
 
 def test_memory_does_not_grow_with_a_parquet_file(tmp_path):
     pa, _, _, pq = arrow()
-    n_rows, group = 2**20, 2**15
+    n_rows, group = 2**22, 2**15
     ones = pa.table({f"x{j}": RNG.random(group) for j in range(8)})
     with pq.ParquetWriter(tmp_path / "large.parquet", ones.schema, compression="none") as writer:
         for _ in range(n_rows // group):
@@ -880,7 +880,7 @@ def test_memory_does_not_grow_with_a_parquet_file(tmp_path):
     before, highest = pa.total_allocated_bytes(), 0
     for _ in source.blocks(2**13):
         highest = max(highest, pa.total_allocated_bytes() - before)
-    assert highest < 24 * 2**20
+    assert highest < 2**26  # of 2**28; what Arrow reads ahead varies with how busy the machine is
 
 
 # --- writing

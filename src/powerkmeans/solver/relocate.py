@@ -31,19 +31,22 @@ def propose_move(
 ) -> Float64Array | None:
     """Return centroids with one of them moved, or None if no move promises to save ``margin`` of the cost.
 
-    Deleting a centroid costs what its rows lose by going to their second nearest; splitting a cluster in two
-    saves what two centroids explain of it, rows counting by their typicality. So a far outlier neither
-    holds a centroid nor calls for one if the membership bounds it. Both are measured on a sample of rows.
+    Deleting a centroid costs what its rows lose by going to their second nearest, less what those recover as
+    they move to the mean of what they then hold; splitting a cluster in two saves what two centroids explain of
+    it, rows counting by their typicality. So a far outlier neither holds a centroid nor calls for one if the
+    membership bounds it. Both are measured on a sample of rows.
     """
     if len(centers) < 2:
         return None
-    labels, nearest, second = _two_nearest(rows, centers)
+    labels, heirs, nearest, second = _two_nearest(rows, centers)
     degree = membership.degrees(nearest, reference, np)
     far = membership.degrees(second, reference, np)
     cost = membership.divergence(nearest, degree, reference, np)
     loss = membership.divergence(second, far, reference, np) - cost
-    deletion = np.bincount(labels, weights=weight * loss, minlength=len(centers))
     pull = weight * membership.attraction(degree, np)
+    inherited = weight * membership.attraction(far, np)
+    lost = np.bincount(labels, weights=weight * loss, minlength=len(centers))
+    deletion = lost - _recovered(rows, centers, (labels, heirs), (pull, inherited))
     splits = [_split(rows[labels == j], pull[labels == j]) for j in range(len(centers))]
     grown = int(np.argmax([split.gain for split in splits]))
     deletion[grown] = np.inf
@@ -55,11 +58,34 @@ def propose_move(
     return result
 
 
-def _two_nearest(rows: Array, centers: Float64Array) -> tuple[np.ndarray, Float64Array, Float64Array]:
-    """Label, squared distance to the nearest and to the second nearest centroid of each row."""
+def _recovered(
+    rows: Array,
+    centers: Float64Array,
+    owners: tuple[np.ndarray, np.ndarray],
+    weights: tuple[Float64Array, Float64Array],
+) -> Float64Array:
+    """What the heirs of each deleted centroid save by moving: ``|sum w (x - c)|^2 / (w_old + w_new)`` each."""
+    (labels, heirs), (held, inherited) = owners, weights
+    holdings = np.bincount(labels, weights=held, minlength=len(centers))
+    order = np.lexsort((heirs, labels))
+    pair = labels[order] * len(centers) + heirs[order]
+    first = np.flatnonzero(np.diff(pair, prepend=-1))
+    recovered = np.zeros(len(centers))
+    for start, stop in zip(first, [*first[1:], len(order)], strict=True):
+        moved = order[start:stop]
+        owner, heir, weight = labels[moved[0]], heirs[moved[0]], inherited[moved]
+        total = float(np.sum(weight))
+        step = weight @ rows[moved] - total * centers[heir]
+        if holdings[heir] + total > 0:
+            recovered[owner] += float(step @ step) / (holdings[heir] + total)
+    return recovered
+
+
+def _two_nearest(rows: Array, centers: Float64Array) -> tuple[np.ndarray, np.ndarray, Float64Array, Float64Array]:
+    """Nearest and second nearest centroid of each row, and the squared distances to them."""
     centers = centers.astype(rows.dtype)
     norms = np.vecdot(centers, centers)
-    labels = np.empty(len(rows), dtype=np.intp)
+    labels, heirs = np.empty(len(rows), dtype=np.intp), np.empty(len(rows), dtype=np.intp)
     nearest, second = np.empty(len(rows)), np.empty(len(rows))
     step = max(1, _CHUNK // len(centers))
     for start in range(0, len(rows), step):
@@ -68,9 +94,11 @@ def _two_nearest(rows: Array, centers: Float64Array) -> tuple[np.ndarray, Float6
         distance = norms - 2 * chunk @ centers.T + np.vecdot(chunk, chunk)[:, None]
         distance = np.maximum(distance, 0)
         labels[part] = np.argmin(distance, axis=1)
-        two = np.partition(distance, 1, axis=1)
-        nearest[part], second[part] = two[:, 0], two[:, 1]
-    return labels, nearest, second
+        nearest[part] = np.take_along_axis(distance, labels[part, None], axis=1)[:, 0]
+        np.put_along_axis(distance, labels[part, None], np.inf, axis=1)
+        heirs[part] = np.argmin(distance, axis=1)
+        second[part] = np.take_along_axis(distance, heirs[part, None], axis=1)[:, 0]
+    return labels, heirs, nearest, second
 
 
 def _split(rows: Array, weight: Float64Array) -> Split:
