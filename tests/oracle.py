@@ -60,6 +60,26 @@ def algorithm_1(phi, theta, s_sequence):
     return theta, objectives
 
 
+def kernel_power_kmeans(K, W, s_sequence):
+    """KPKM by the kernel trick (Related Work): the j-th centroid is ``sum_i W[i, j] phi(x_i)``.
+
+    Returns the coefficients and the objective before each update.
+    """
+    n, k = W.shape
+    objectives = []
+    for s in s_sequence:
+        d = np.zeros((n, k))
+        for i in range(n):
+            for j in range(k):
+                cross = sum(W[a, j] * K[a, i] for a in range(n))
+                own = sum(W[a, j] * W[b, j] * K[a, b] for a in range(n) for b in range(n))
+                d[i, j] = K[i, i] - 2 * cross + own  # || phi(x_i) - Phi W^(j) ||^2
+        objectives.append(sum(power_mean(d[i], s) for i in range(n)))  # def:kernel power kmeans
+        w = np.array([power_mean_gradient(d[i], s) for i in range(n)])  # eq:membership function
+        W = w / w.sum(axis=0)  # eq:MM update
+    return W, objectives
+
+
 def typicality(distance, eta, m):
     """The update of u_ij below eq:step1."""
     return 1 / (1 + (distance / eta) ** (1 / (m - 1)))

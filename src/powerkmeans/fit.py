@@ -16,17 +16,18 @@ from sklearn.exceptions import ConvergenceWarning
 from powerkmeans.engines import open_engine
 from powerkmeans.engines.blas import single_threaded_blas
 from powerkmeans.features.bandwidth import weighted_median
+from powerkmeans.features.exact import CentredKernel
 from powerkmeans.fitting.baseline import chance_shares
 from powerkmeans.fitting.collapse import collapsed_losses, find_collapse
 from powerkmeans.fitting.listener import Listener
 from powerkmeans.fitting.moves import harden, improve
 from powerkmeans.fitting.pilot import pilot_of
-from powerkmeans.fitting.preparation import WORKING_PER_CLUSTER, Prepared, prepare_features
+from powerkmeans.fitting.preparation import WORKING_PER_CLUSTER, prepare_features
 from powerkmeans.fitting.starts import Start, needs_collapse, place, place_rows, plan_starts
-from powerkmeans.fitting.task import Task
+from powerkmeans.fitting.task import Task, rows_of_view
 from powerkmeans.kernels import choose_kernel
 from powerkmeans.model import FitResult, Model, Restart, Stream
-from powerkmeans.objective.block import PassInput, block_labels, prepare
+from powerkmeans.objective.block import PassInput, block_labels, block_statistics, prepare
 from powerkmeans.objective.evidence import Evidence, view_evidence
 from powerkmeans.objective.membership import make_membership
 from powerkmeans.objective.updates import about_origin, objective_value
@@ -38,6 +39,7 @@ from powerkmeans.types import (
     Array,
     Block,
     Engine,
+    FeatureMap,
     Float64Array,
     Parameters,
     PassStatistics,
@@ -127,7 +129,7 @@ def make_task(views: Views, settings: Settings, seed: int) -> Task:
     """Prepare the features and pose the problem on them."""
     prepared = prepare_features(views, settings, seed)
     membership = make_membership("fuzzy", settings.fuzziness)
-    fuzzy = Problem(membership, prepared.splits, prepared.scatter, prepared.scatter)
+    fuzzy = Problem(membership, prepared.splits, prepared.scatter, prepared.scatter, dual=prepared.dual)
     task = Task(prepared, fuzzy, settings, seed)
     if settings.membership == "fuzzy":
         return _with_entropy(task)
@@ -183,7 +185,7 @@ def apply(
     """
     dtype = np.dtype(np.float64) if precise else model.dtype
     with single_threaded_blas():
-        rows = _open(model, views, engine, dtype)
+        rows = _open(model, views, engine, dtype, labels_only=function is block_labels)
         inputs = prepare(model.parameters, model.s, model.problem, dtype)
 
         def answers(block: Block, inputs: PassInput) -> Array:
@@ -204,8 +206,8 @@ def model_statistics(model: Model, views: Views, engine: object, *, precise: boo
     dtype = np.dtype(np.float64) if precise else model.dtype
     with single_threaded_blas():
         rows = _open(model, views, engine, dtype)
-        kernel = choose_kernel(rows.kernel)
-        return rows.fold(kernel.statistics, prepare(model.parameters, model.s, model.problem, dtype))
+        statistics = block_statistics if model.problem.dual else choose_kernel(rows.kernel).statistics
+        return rows.fold(statistics, prepare(model.parameters, model.s, model.problem, dtype))
 
 
 def precise_evidence(model: Model, views: Views, engine: object) -> Evidence:
@@ -216,13 +218,30 @@ def precise_evidence(model: Model, views: Views, engine: object) -> Evidence:
         return rows.fold(view_evidence, prepare(model.parameters, model.s, model.problem, double))
 
 
-def _open(model: Model, views: Views, engine: object, dtype: np.dtype[Any]) -> Engine:
+def _open(
+    model: Model, views: Views, engine: object, dtype: np.dtype[Any], *, labels_only: bool = False
+) -> Engine:
     """Rows seen through the model's maps, in the given precision."""
     rows = open_engine(engine, model.used(views))
     kernel = choose_kernel(rows.kernel)
-    maps = tuple(kernel.accelerated(replace(m, dtype=dtype.name)) for m in model.maps)
+    used = model.used(views).arrays
+    fitted = (m.seen_on(X) if isinstance(m, CentredKernel) else m for m, X in zip(model.maps, used, strict=True))
+    maps = tuple(kernel.accelerated(replace(m, dtype=dtype.name)) for m in fitted)
+    if not labels_only:
+        _check_distances(model, maps)
     working = WORKING_PER_CLUSTER * len(model.parameters.centers)
     return rows.with_features(maps, keep=False, working=working)
+
+
+def _check_distances(model: Model, maps: tuple[FeatureMap, ...]) -> None:
+    """Reject what needs distances of new samples that a given kernel matrix does not tell."""
+    for index, feature_map in zip(model.used_views, maps, strict=True):
+        if isinstance(feature_map, CentredKernel) and not feature_map.base.knows_own_values:
+            raise ValueError(
+                f"view {model.view_names[index]!r}: kernels between new and training samples do not tell the "
+                "distances of new samples, because kernel='precomputed' was fitted with an uneven diagonal. "
+                "predict gives labels; for the rest divide k(x, y) by sqrt(k(x, x) k(y, y)), in fit and here."
+            )
 
 
 def warn_if_unwell(result: FitResult, settings: Settings) -> None:
@@ -280,7 +299,7 @@ def _reference_distance(fuzzy: Task) -> Float64Array:
     if choice == "global":
         return prepared.scatter
     if choice == "median":
-        return np.maximum(_median_scatter(prepared), SMALLEST_REFERENCE * prepared.scatter)
+        return np.maximum(_median_scatter(fuzzy), SMALLEST_REFERENCE * prepared.scatter)
     if choice == "within":
         fuzzy = replace(fuzzy, problem=replace(fuzzy.problem, entropy=math.inf))
         start = place_rows("k-means++", fuzzy, fuzzy.stream("reference"))
@@ -299,10 +318,11 @@ def _reference_distance(fuzzy: Task) -> Float64Array:
     return float(choice) * (squared_scale if fuzzy.settings.view_scaling is None else prepared.scatter)
 
 
-def _median_scatter(prepared: Prepared) -> Float64Array:
+def _median_scatter(task: Task) -> Float64Array:
     """Median squared distance to the median, a view: no outlier moves either."""
     medians = []
-    for feature_map, sample in zip(prepared.maps, prepared.samples, strict=True):
+    for index in range(len(task.problem.scatter)):
+        sample, feature_map = rows_of_view(task, index)
         features = feature_map(sample.views[0], np).astype(np.float64)
         offset = features - np.median(features, axis=0)
         medians.append(weighted_median(np.vecdot(offset, offset), sample.weight))
@@ -334,13 +354,16 @@ def _finish(views: Views, task: Task, result: SolverResult) -> FitResult:
         view_names=views.names,
         used_views=tuple(views.names.index(name) for name in prepared.views.names),
         view_widths=tuple(int(array.shape[1]) for array in views.arrays),
-        maps=prepared.maps,
+        maps=tuple(m.for_new() if isinstance(m, CentredKernel) else m for m in prepared.maps),
         parameters=parameters,
         problem=problem,
         s=result.s,
         dtype=engine.dtype,
     )
-    final = model_statistics(model, views, task.settings.engine)
+    if problem.dual:
+        final = task.run_pass(parameters, result.s)
+    else:
+        final = model_statistics(model, views, task.settings.engine)
     return FitResult(
         model=model,
         labels=np.argsort(order).astype(labels.dtype)[labels],
@@ -350,10 +373,16 @@ def _finish(views: Views, task: Task, result: SolverResult) -> FitResult:
         n_used=int(np.sum(used)),
         n_apart=count_apart(parameters, problem, spread_within(final, parameters, problem)),
         history=result.history,
-        stream=Stream(
-            about_origin(final, parameters.centers, problem),
-            weight=prepared.total_weight,
-            n_fitted=engine.n_samples,
-            n_seen=float(engine.n_samples),
-        ),
+        stream=None if problem.dual else _begun_stream(task, final, parameters),
+    )
+
+
+def _begun_stream(task: Task, final: PassStatistics, parameters: Parameters) -> Stream:
+    """What ``partial_fit`` goes on from."""
+    n_samples = task.prepared.engine.n_samples
+    return Stream(
+        about_origin(final, parameters.centers, task.problem),
+        weight=task.prepared.total_weight,
+        n_fitted=n_samples,
+        n_seen=float(n_samples),
     )

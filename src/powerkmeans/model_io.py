@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from powerkmeans.features.exact import CentredKernel, ExactMap
 from powerkmeans.features.maps import CentredMap, FourierMap, IdentityMap, NystroemMap
 from powerkmeans.model import FitResult, Model, Restart, Stream, StreamLine, history_table
 from powerkmeans.objective.membership import make_membership
@@ -25,7 +26,12 @@ from powerkmeans.views import Layout
 FORMAT = "powerkmeans-model"
 VERSION = 1
 _HEADER = "header.json"
-_BASES: dict[str, Any] = {"fourier": FourierMap, "identity": IdentityMap, "nystroem": NystroemMap}
+_BASES: dict[str, Any] = {
+    "fourier": FourierMap,
+    "identity": IdentityMap,
+    "nystroem": NystroemMap,
+    "exact": ExactMap,
+}
 
 
 def write(path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str, Any]) -> None:
@@ -135,6 +141,7 @@ def _pack_result(result: FitResult) -> tuple[dict[str, Any], dict[str, Any]]:
         "fuzziness": problem.membership.fuzziness,
         "entropy": _plain(problem.entropy),
         "splits": list(problem.splits),
+        "dual": list(problem.dual),
         "maps": [_map_header(m) for m in model.maps],
         "objective": result.objective,
         "inertia": result.inertia,
@@ -172,6 +179,7 @@ def _unpack_result(header: dict[str, Any], arrays: dict[str, Any]) -> FitResult:
         scatter=arrays["scatter"],
         entropy=_number(header["entropy"]),
         baseline=arrays.get("baseline"),
+        dual=tuple(header.get("dual", ())),
     )
     model = Model(
         view_names=tuple(header["view_names"]),
@@ -233,7 +241,8 @@ def _map_header(feature_map: CentredMap) -> dict[str, Any]:
 def _unpack_map(entry: dict[str, Any], arrays: dict[str, Any], prefix: str) -> CentredMap:
     own = {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
     mean = own.pop("mean")
-    return CentredMap(_BASES[entry["kind"]](**own, **entry["plain"]), mean, entry["dtype"], entry["scale"])
+    centred = CentredKernel if entry["kind"] == "exact" else CentredMap
+    return centred(_BASES[entry["kind"]](**own, **entry["plain"]), mean, entry["dtype"], entry["scale"])
 
 
 def _packed(value: Any, arrays: dict[str, Any]) -> Any:

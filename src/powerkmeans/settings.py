@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from powerkmeans.features.exact import PRECOMPUTED
 from powerkmeans.features.kernels import KERNELS
 
-FEATURE_MAPS = ("rff", "orf", "nystroem", "identity")
+FEATURE_MAPS = ("rff", "orf", "nystroem", "identity", "exact")
 INITS = ("auto", "cloud", "k-means++", "k-means", "random")
 
 
@@ -57,7 +58,20 @@ class Settings:
     def of_views(self, names: tuple[str, ...]) -> tuple[ViewSettings, ...]:
         """The settings of each view, in the order of ``names``."""
         columns = {f.name: _spread(f.name, getattr(self, f.name), names) for f in fields(ViewSettings)}
-        return tuple(ViewSettings(**{k: column[i] for k, column in columns.items()}) for i in range(len(names)))
+        own = tuple(ViewSettings(**{k: column[i] for k, column in columns.items()}) for i in range(len(names)))
+        for name, mine in zip(names, own, strict=True):
+            if mine.kernel == PRECOMPUTED and mine.feature_map != "exact":
+                which = "" if len(names) == 1 else f"view {name!r}: "
+                raise ValueError(
+                    f"{which}kernel='precomputed' is a matrix of kernel values, which only feature_map='exact' "
+                    f"takes; got feature_map={mine.feature_map!r}."
+                )
+        return own
+
+    def exact_views(self, names: tuple[str, ...]) -> list[str]:
+        """The views whose kernel is not approximated."""
+        own = self.of_views(names)
+        return [name for name, mine in zip(names, own, strict=True) if mine.feature_map == "exact"]
 
 
 def check_settings(parameters: Mapping[str, Any], *, several_views: bool = False) -> Settings:
@@ -155,15 +169,6 @@ def _listed(words: tuple[str, ...]) -> str:
     return ", ".join(repr(word) for word in words)
 
 
-def _feature_map(name: str, value: Any) -> str:
-    if isinstance(value, str) and value == "exact":
-        raise ValueError(
-            "feature_map='exact' (the full kernel matrix) is not part of this version; "
-            "feature_map='nystroem' with n_components=n_samples comes closest."
-        )
-    return str(_word(*FEATURE_MAPS)(name, value))
-
-
 def _s_init(name: str, value: Any) -> str | float:
     if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool) and value > 0:
         raise ValueError(
@@ -200,8 +205,8 @@ _DEFAULTS = {"feature_map": "rff", "kernel": "rbf", "bandwidth": "median", "n_co
 
 _CHECKS: dict[str, Check] = {
     "n_clusters": _integer(1),
-    "feature_map": _feature_map,
-    "kernel": _word(*KERNELS),
+    "feature_map": _word(*FEATURE_MAPS),
+    "kernel": _word(*KERNELS, PRECOMPUTED),
     "bandwidth": _word_or(("median", "scale"), _POSITIVE, "a finite number > 0"),
     "n_components": _word_or(("auto",), _integer(1), "an int >= 1"),
     "membership": _word("fuzzy", "possibilistic"),

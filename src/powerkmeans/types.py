@@ -8,7 +8,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,7 +122,11 @@ class PassStatistics(Sums):
 
 @dataclass(frozen=True)
 class Parameters:
-    """What the solver moves: centroids of all views side by side, and the views' weights."""
+    """What the solver moves: centroids of all views side by side, and the views' weights.
+
+    In a dual view (see ``Problem``) a centroid is its coefficients on the n training rows followed by its inner
+    products with them, 2 n numbers: sums and differences of such pairs are pairs again.
+    """
 
     centers: Float64Array
     view_weights: Float64Array
@@ -154,6 +158,7 @@ class Problem:
     scatter : mean squared distance of the features to their mean, one value a view
     entropy : lambda, the price of uneven view weights; infinite keeps them even
     baseline : b_l, taken off the loss of view l when views are compared; None for nothing
+    dual : which views have no coordinates but a kernel matrix; empty for none
     """
 
     membership: Membership
@@ -162,10 +167,14 @@ class Problem:
     scatter: Float64Array
     entropy: float = 1.0
     baseline: Float64Array | None = None
+    dual: tuple[bool, ...] = ()
 
     @property
     def view_slices(self) -> tuple[slice, ...]:
         return tuple(slice(a, b) for a, b in zip(self.splits[:-1], self.splits[1:], strict=True))
+
+    def is_dual(self, view: int) -> bool:
+        return bool(self.dual) and self.dual[view]
 
 
 class Status(enum.StrEnum):
@@ -212,17 +221,25 @@ class FeatureMap(Protocol):
     def __call__(self, X: Array, xp: Any) -> Array: ...
 
 
+@runtime_checkable
+class KernelRows(Protocol):
+    """A map whose outputs are rows of a kernel matrix; it also tells the squared lengths of their features."""
+
+    def rows_and_norms(self, X: Array, start: int) -> tuple[Array, Array]: ...
+
+
 class RowSample(NamedTuple):
     """Distinct rows in an order that depends on their content alone, with their total weights.
 
     ``present`` is (n, L), None for all; absent rows are zero. ``n_distinct`` is how many distinct rows of positive
-    weight the sample was drawn from, or about how many.
+    weight the sample was drawn from, or about how many. ``rows`` is where in the data each of them is found.
     """
 
     views: tuple[Array, ...]
     weight: Float64Array
     present: NDArray[np.bool_] | None = None
     n_distinct: int = 0
+    rows: NDArray[np.intp] | None = None
 
 
 class Engine(Protocol):

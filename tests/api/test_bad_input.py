@@ -44,7 +44,10 @@ PARAMETERS = [
     ({"n_clusters": 2.5}, "The 'n_clusters' parameter must be an int in the range [1, inf). Got 2.5"),
     ({"n_clusters": True}, "The 'n_clusters' parameter must be an int"),
     ({"feature_map": "rbf"}, "The 'feature_map' parameter must be one of 'rff', 'orf', 'nystroem', 'identity'"),
-    ({"feature_map": "exact"}, "feature_map='exact' (the full kernel matrix) is not part of this version"),
+    (
+        {"kernel": "precomputed"},
+        "kernel='precomputed' is a matrix of kernel values, which only feature_map='exact'",
+    ),
     ({"kernel": "linear"}, "The 'kernel' parameter must be one of 'rbf', 'laplacian'"),
     ({"kernel": "laplacian", "feature_map": "orf"}, "has no orthogonal features; use feature_map='rff'"),
     ({"kernel": "laplacian", "bandwidth": "scale"}, "bandwidth='scale' is a Euclidean length"),

@@ -18,7 +18,7 @@ SOURCE = Path(powerkmeans.__file__).parent
 LAYERS = [
     ["types", "sources"],
     ["streams", "features", "objective", "metrics", "callbacks", "warn", "tables", "checks"],
-    ["views", "settings", "engines", "kernels", "solver", "model"],
+    ["views", "settings", "gram", "engines", "kernels", "solver", "model"],
     ["fitting"],
     ["fit", "model_io"],
     ["progress", "online"],

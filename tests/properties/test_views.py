@@ -389,7 +389,7 @@ def test_a_proposed_move_sees_absent_views_at_the_nearest_centroid():
     task = make_task(make_views(list(X.values()), present=present), settings, seed=0)
     sample = task.sample_features(task.stream("moves"))
     centers = np.concatenate([view[:3] for view in sample.views], axis=1)
-    filled = moves._filled(task, Parameters(centers, np.full(3, 1 / 3)), sample)
+    filled = moves._filled(task.problem, Parameters(centers, np.full(3, 1 / 3)), sample)
     for view, part in enumerate(task.problem.view_slices):
         there = sample.present[:, view]
         assert np.array_equal(filled[there, part], sample.views[view][there])

@@ -18,7 +18,7 @@ from powerkmeans.engines.blas import single_threaded_blas
 from powerkmeans.engines.rows import Candidates, Distinct, multipliers, row_hashes, zero_where_absent
 from powerkmeans.sources import Source
 from powerkmeans.streams import thin
-from powerkmeans.types import Array, Block, FeatureMap, P, RowSample, S, T, Views
+from powerkmeans.types import Array, Block, FeatureMap, KernelRows, P, RowSample, S, T, Views
 
 # bytes of features a block: a few megabytes stay in cache between the two products of a pass, and are
 # enough work for the interpreter not to matter
@@ -41,7 +41,8 @@ class NumpyOptions:
         Worker threads. ``None`` takes as many as BLAS is allowed to use, so ``OMP_NUM_THREADS``,
         ``threadpoolctl`` limits and joblib's nested limits are respected.
     memory_budget : int, default=2**31
-        Bytes that mapped features may occupy. Larger features are computed anew in every pass.
+        Bytes that mapped features may occupy. Larger features are computed anew in every pass. Exact kernel
+        matrices are always kept: there is an error if they do not fit in memory.
     kernel : {"auto", "numpy", "compiled"}, default="auto"
         What computes the sums of a block: NumPy, or the compiled library, which is several times faster.
         ``"auto"`` takes the compiled one if it is installed.
@@ -97,7 +98,8 @@ class NumpyEngine:
         width = sum(m.n_outputs for m in maps) if maps else sum(v.shape[1] for v in views.arrays)
         rows = BLOCK_BYTES // (max(1, width, working) * self.dtype.itemsize)
         self.block_rows = int(np.clip(rows // 32 * 32, SMALLEST_BLOCK, LARGEST_BLOCK))
-        self._fits = self.n_samples * width * self.dtype.itemsize <= options.memory_budget
+        kernel_rows = any(isinstance(m, KernelRows) for m in maps or ())
+        self._fits = kernel_rows or self.n_samples * width * self.dtype.itemsize <= options.memory_budget
 
     def with_features(self, maps: tuple[FeatureMap, ...], keep: bool, working: int = 0) -> NumpyEngine:
         """The same rows seen through feature maps, stored if asked for and within the memory budget.
@@ -151,7 +153,7 @@ class NumpyEngine:
         views = tuple(self._taken(index, chosen) for index in range(len(self._views.arrays)))
         if present is not None:
             views = tuple(map(zero_where_absent, views, present))
-        return RowSample(views, stands_for, None if present is None else present.T, found.n_distinct)
+        return RowSample(views, stands_for, None if present is None else present.T, found.n_distinct, chosen)
 
     def _taken(self, index: int, rows: NDArray[np.intp]) -> Array:
         view = self._views.arrays[index]
@@ -192,9 +194,11 @@ class NumpyEngine:
         assert self._maps is not None
         present = self._present_rows(index)
         with np.errstate(invalid="ignore"):
-            views = tuple(m(view, np) for m, view in zip(self._maps, self._zeroed(raw, present), strict=True))
-            views = self._zeroed(views, present)
-            norms = tuple(np.vecdot(view, view) for view in views)
+            start, parts = self._rows(index).start, zip(self._maps, self._zeroed(raw, present), strict=True)
+            pairs = [_rows_and_norms(m, view, start) for m, view in parts]
+            views = self._zeroed(tuple(rows for rows, _ in pairs), present)
+            norms = tuple(norm for _, norm in pairs)
+            norms = norms if present is None else tuple(map(np.where, present, norms, [0] * len(norms)))
         for norm in norms:
             if not np.all(np.isfinite(norm)):
                 row = index * self.block_rows + int(np.flatnonzero(~np.isfinite(norm))[0])
@@ -259,6 +263,13 @@ class NumpyEngine:
                 for ahead in running:
                     ahead.cancel()
                 wait(running)
+
+
+def _rows_and_norms(feature_map: FeatureMap, X: Array, start: int) -> tuple[Array, Array]:
+    if isinstance(feature_map, KernelRows):
+        return feature_map.rows_and_norms(X, start)
+    features = feature_map(X, np)
+    return features, np.vecdot(features, features)
 
 
 def _is_int(value: object, smallest: int) -> bool:

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from powerkmeans.callbacks import CallbackSupportMixin
 from powerkmeans.estimators.chunks import Collected
 from powerkmeans.fit import apply, fit_views, model_statistics, warn_if_unwell
+from powerkmeans.gram import check_exact_views
 from powerkmeans.model import FitResult, history_table, stream_table
 from powerkmeans.model_io import load_estimator, save_estimator
 from powerkmeans.objective.block import PassInput, block_distances, block_labels, block_outlier_scores
@@ -54,6 +55,7 @@ class PowerKMeansBase(
         raise NotImplementedError
 
     def _fit_views(self, views: Views, settings: Settings, X: Any, layout: Layout | None = None) -> None:
+        check_exact_views(views, settings)
         seed = draw_seed(self.random_state)
         listener = make_listener(self, X, settings.verbose)
         result = fit_views(views, settings, seed, listener)
@@ -61,6 +63,14 @@ class PowerKMeansBase(
         self._layout = layout
         self._collected = None
         warn_if_unwell(result, settings)
+
+    def _check_streams(self, settings: Settings, names: tuple[str, ...]) -> None:
+        exact = settings.exact_views(names)
+        if exact:
+            raise ValueError(
+                f"feature_map='exact' (view {exact[0]!r}) keeps all its training rows, so it cannot learn from a "
+                "stream; use feature_map='rff' or 'nystroem'."
+            )
 
     def _learn(self, chunk: Views) -> None:
         """Go on from what was fitted or learnt."""

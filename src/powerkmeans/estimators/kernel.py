@@ -40,23 +40,28 @@ class KernelPowerKMeans(PowerKMeansBase):
     n_clusters : int, default=8
         Number of clusters.
 
-    feature_map : {"rff", "orf", "nystroem", "identity"}, default="rff"
+    feature_map : {"rff", "orf", "nystroem", "identity", "exact"}, default="rff"
         How the kernel is represented. ``"rff"``: random Fourier features; ``"orf"``: orthogonal random
         features, of lower variance at the same size; ``"nystroem"``: kernel values at landmarks drawn
-        from the data; ``"identity"``: no kernel, power k-means on the columns themselves.
+        from the data; ``"identity"``: no kernel, power k-means on the columns themselves; ``"exact"``: the
+        kernel matrix of all samples, n x n numbers in float64 (an error tells if they do not fit in memory).
 
-    kernel : {"rbf", "laplacian", "matern12", "matern32", "matern52", "rational_quadratic"}, default="rbf"
+    kernel : {"rbf", "laplacian", "matern12", "matern32", "matern52", "rational_quadratic", "precomputed"}, \
+            default="rbf"
         The kernel. ``"laplacian"`` is of the L1 distance and has no orthogonal features. Ignored by
-        ``feature_map="identity"``, which has no kernel.
+        ``feature_map="identity"``, which has no kernel. ``"precomputed"``, for ``feature_map="exact"``: ``X`` is
+        a positive semi-definite matrix of kernels between all samples in ``fit``, and of kernels between new and
+        training samples, (n_new, n_samples), afterwards.
 
     bandwidth : "median", "scale" or float > 0, default="median"
         Length scale of the kernel. ``"median"``: the median distance between rows, on a sample of at
-        most 2000; ``"scale"``: ``sqrt(2 * total variance)``, exact in one pass.
+        most 2000; ``"scale"``: ``sqrt(2 * total variance)``, exact in one pass. Ignored where there is no
+        kernel of rows.
 
     n_components : "auto" or int, default="auto"
         Number of frequencies (a map with ``D`` frequencies has ``2 D`` outputs) or of landmarks (at most
         the number of distinct rows). ``"auto"``: :func:`suggest_n_components` frequencies, or twice as
-        many landmarks.
+        many landmarks. Ignored by ``"identity"`` and ``"exact"``.
 
     membership : {"fuzzy", "possibilistic"}, default="fuzzy"
         ``"possibilistic"`` bounds the pull of far samples, which makes outliers harmless and gives them
@@ -89,7 +94,9 @@ class KernelPowerKMeans(PowerKMeansBase):
         Starting centroids. ``"cloud"``: a small cloud around the mean; ``"k-means++"`` and ``"random"``:
         rows of the data; ``"k-means"``: the result of k-means on the features, as in the paper; an array
         of shape (n_clusters, n_features) holds points of the data, one of shape (n_clusters, outputs of
-        the map) points of the feature space (if both widths are equal, points of the data). ``"auto"``:
+        the map) points of the feature space (if both widths are equal, points of the data); with
+        ``feature_map="exact"`` one of shape (n_clusters, n_samples) holds weights of the samples, which add
+        up to 1 in each row. ``"auto"``:
         the cloud and k-means++ if ``s_init="auto"``, else k-means (k-means++ if ``s_init=-inf``).
 
     n_init : "auto" or int, default="auto"
@@ -123,15 +130,16 @@ class KernelPowerKMeans(PowerKMeansBase):
     labels_ : ndarray of shape (n_samples,), int32
         Cluster of each training sample.
     cluster_centers_ : ndarray of shape (n_clusters, n_outputs)
-        Centroids in feature space. Clusters without samples come last.
+        Centroids in feature space; for ``feature_map="exact"`` the weights of the training samples that make
+        each up. Clusters without samples come last.
     view_weights_ : ndarray of shape (1,)
         Weight of each view: 1 for the only one.
     view_names_in_ : ndarray of shape (1,)
         Name of each view.
     bandwidth_ : float or None
-        Bandwidth of the kernel; None for ``feature_map="identity"``.
+        Bandwidth of the kernel; None for ``feature_map="identity"`` and ``kernel="precomputed"``.
     n_components_ : int
-        Number of frequencies, landmarks or, for ``"identity"``, columns.
+        Number of frequencies or landmarks; for ``"identity"`` of columns, for ``"exact"`` of samples.
     reference_distance_ : float or None
         Reference distance of the possibilistic membership; None for ``"fuzzy"``.
     critical_exponent_ : float or None
@@ -265,6 +273,7 @@ class KernelPowerKMeans(PowerKMeansBase):
         estimates for as many samples as the model was fitted to.
         """
         settings = self._settings()
+        self._check_streams(settings, ("X",))
         if self._learns:
             self._learn(self._new(X, sample_weight))
         else:
@@ -339,6 +348,11 @@ class KernelPowerKMeans(PowerKMeansBase):
     def _new(self, X: Any, sample_weight: Any = None) -> Views:
         check_is_fitted(self)
         return check_single_view(self, X, sample_weight, fitting=False)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        return tags
 
     def _keep_views(self, result: FitResult) -> None:
         model = result.model

@@ -65,12 +65,14 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         Gaussian cloud with the view's own covariance, when views are compared: a view earns weight by its
         clusters, not by having few dimensions. None compares the losses themselves, as in the paper.
 
-    feature_map : {"rff", "orf", "nystroem", "identity"}, default="rff"
+    feature_map : {"rff", "orf", "nystroem", "identity", "exact"}, default="rff"
         How the kernel is represented; see :class:`KernelPowerKMeans`. This and the next three may be given once,
         in a list by position, or in a dict by view name (views that it leaves out take the default).
 
-    kernel : {"rbf", "laplacian", "matern12", "matern32", "matern52", "rational_quadratic"}, default="rbf"
-        The kernel.
+    kernel : {"rbf", "laplacian", "matern12", "matern32", "matern52", "rational_quadratic", "precomputed"}, \
+            default="rbf"
+        The kernel; ``"precomputed"``, for ``feature_map="exact"``: the view is a matrix of kernels, as in
+        :class:`KernelPowerKMeans`.
 
     bandwidth : "median", "scale" or float > 0, default="median"
         Length scale of the kernel.
@@ -135,7 +137,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
     bandwidth_ : ndarray of shape (n_views,)
         Bandwidth of each view's kernel; NaN where there is none.
     n_components_ : ndarray of shape (n_views,)
-        Number of frequencies, landmarks or, for ``"identity"``, columns of each view.
+        Number of frequencies or landmarks of each view; for ``"identity"`` of columns, for ``"exact"`` of samples.
     reference_distance_ : ndarray of shape (n_views,) or None
         Reference distance of each view, in its scaled features; None for ``"fuzzy"``.
     entropy_ : float
@@ -293,6 +295,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
             self.n_features_in_ = known  # with_chunk tells if they differ
         if any(isinstance(array, Source) for array in views.arrays):
             raise TypeError("partial_fit takes chunks of rows; fit takes sources whole.")
+        self._check_streams(settings, views.names)
         if not isinstance(self.init, str):
             settings = replace(settings, init=split_init(self, views, layout))
         self._collect(views, layout, settings)

@@ -96,7 +96,7 @@ class CentredMap:
     Distances taken from centred features by a matrix product keep their digits when the kernel is flat.
     """
 
-    base: BaseMap
+    base: Any
     mean: Array
     dtype: str
     scale: float = 1.0
@@ -104,6 +104,11 @@ class CentredMap:
     @property
     def n_outputs(self) -> int:
         return self.base.n_outputs
+
+    @property
+    def n_coordinates(self) -> int:
+        """Numbers that a point of the feature space takes."""
+        return self.n_outputs
 
     def __call__(self, X: Array, xp: Any) -> Array:
         features = (self.base(X, xp) - self.mean).astype(self.dtype, copy=False)
@@ -146,7 +151,7 @@ def make_nystroem(origin: Float64Array, rows: Array, kernel: str, bandwidth: flo
     return NystroemMap(origin, landmarks, vectors[:, kept] / np.sqrt(values[kept]), kernel, float(bandwidth))
 
 
-def make_centred(base: BaseMap, mean: Float64Array, dtype: Any) -> CentredMap:
+def make_centred(base: Any, mean: Float64Array, dtype: Any) -> CentredMap:
     """Wrap a map so that its features have zero mean over the training rows and come in ``dtype``."""
     inner = np.float64 if isinstance(base, NystroemMap) else dtype
     return CentredMap(base, mean.astype(inner), np.dtype(dtype).name)

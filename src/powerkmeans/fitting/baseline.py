@@ -15,15 +15,24 @@ from sklearn.utils.extmath import randomized_svd
 
 from powerkmeans.engines import open_engine
 from powerkmeans.features.kernels import as_dense
-from powerkmeans.features.maps import CentredMap, IdentityMap
+from powerkmeans.features.maps import IdentityMap
 from powerkmeans.fitting.preparation import subsample
-from powerkmeans.fitting.task import Task
+from powerkmeans.fitting.task import Task, rows_of_view
 from powerkmeans.objective.block import block_statistics, prepare
 from powerkmeans.solver.annealing import Hard
 from powerkmeans.solver.initialize import plus_plus
 from powerkmeans.solver.mm import minimise
 from powerkmeans.streams import stream
-from powerkmeans.types import Engine, Float64Array, Parameters, PassStatistics, Problem, RowSample, Views
+from powerkmeans.types import (
+    Engine,
+    FeatureMap,
+    Float64Array,
+    Parameters,
+    PassStatistics,
+    Problem,
+    RowSample,
+    Views,
+)
 
 # rows that the covariance is taken on, and that the cloud has at least (or as many as the view, if fewer)
 COVARIANCE_ROWS, CLOUD_ROWS, CLOUD_ROWS_PER_CLUSTER = 2000, 2000, 50
@@ -38,20 +47,20 @@ def chance_shares(task: Task) -> Float64Array:
 
 
 def _chance_share(task: Task, index: int) -> float:
-    prepared, problem = task.prepared, task.problem
-    width = prepared.sample.views[index].shape[1]
+    problem = task.on_explicit.problem
+    values, feature_map = rows_of_view(task, index)
+    width = values.views[0].shape[1]
     if width > _WIDEST:
         return 1.0
-    rows = _present_rows(prepared.sample, index)
-    values = prepared.samples[index]
+    rows = values if task.problem.is_dual(index) else _present_rows(task.prepared.sample, index)
     if len(rows.weight) < 2:  # so few samples have it, or differ in it, that none was drawn
         rows = values
     if len(values.weight) <= 2 * task.settings.n_clusters:  # a centroid for every value explains such a view
-        features = prepared.maps[index](values.views[0], np).astype(np.float64)
+        features = feature_map(values.views[0], np).astype(np.float64)
         return _share_left(features, values.weight, _alone(problem, index), task)
     base = subsample(rows, int(np.clip(_ENTRIES // width, 100, COVARIANCE_ROWS)), stream(0, "chance", "rows"))
     size = min(len(rows.weight), max(CLOUD_ROWS, CLOUD_ROWS_PER_CLUSTER * task.settings.n_clusters))
-    cloud = _gaussian_features(base, prepared.maps[index], size, stream(0, "chance", "cloud"))
+    cloud = _gaussian_features(base, feature_map, size, stream(0, "chance", "cloud"))
     offset = cloud - np.mean(cloud, axis=0)
     scatter = float(np.mean(np.vecdot(offset, offset)))
     if scatter == 0:
@@ -69,12 +78,13 @@ def _present_rows(sample: RowSample, index: int) -> RowSample:
 
 
 def _gaussian_features(
-    base: RowSample, feature_map: CentredMap, size: int, rng: np.random.Generator
+    base: RowSample, feature_map: FeatureMap, size: int, rng: np.random.Generator
 ) -> Float64Array:
     """Features of a Gaussian cloud with the mean and covariance of the base rows.
 
     The symmetric root of the covariance does not depend on the order of the rows nor on signs of directions.
     """
+    dtype = getattr(feature_map, "dtype", "float64")
     rows, share = as_dense(base.views[0]).astype(np.float64), base.weight / np.sum(base.weight)
     mean = share @ rows
     unit = max(float(np.max(np.abs(rows - mean))), np.finfo(np.float64).tiny)
@@ -86,7 +96,7 @@ def _gaussian_features(
     for start in range(0, size, step):
         normal = rng.standard_normal((min(step, size - start), rows.shape[1]))
         cloud = ((normal @ directions.T) * spread) @ directions + normal * rest
-        parts.append(feature_map((mean + unit * cloud).astype(feature_map.dtype), np).astype(np.float64))
+        parts.append(feature_map((mean + unit * cloud).astype(dtype), np).astype(np.float64))
     return np.concatenate(parts)
 
 

@@ -60,6 +60,7 @@ class Collapse:
 
 def find_collapse(task: Task, steps: int = QUICK_STEPS) -> Collapse:
     """Find the collapsed point and linearise the iteration there, on a subspace of so many steps if it is wide."""
+    task = task.on_explicit
     engine, problem = task.prepared.engine, task.problem
     inputs = _at_mean(task)
     if not (isinstance(problem.membership, Fuzzy) and len(problem.scatter) == 1):
@@ -88,6 +89,7 @@ def find_collapse(task: Task, steps: int = QUICK_STEPS) -> Collapse:
 
 def collapsed_losses(task: Task) -> Float64Array:
     """Each view's loss with all centroids at one point and even view weights."""
+    task = task.on_explicit
     even = replace(task, problem=replace(task.problem, entropy=math.inf))
     _, sums = _fixed_point(even, _at_mean(even))
     return sums.loss

@@ -14,7 +14,7 @@ from powerkmeans.objective.block import block_labels, prepare
 from powerkmeans.objective.updates import column_scale
 from powerkmeans.solver.annealing import Hard
 from powerkmeans.solver.relocate import propose_move
-from powerkmeans.types import Array, Block, OnIteration, Parameters, RowSample, SolverResult, Status
+from powerkmeans.types import Array, Block, OnIteration, Parameters, Problem, RowSample, SolverResult, Status
 
 # a move must lower the hard objective by this share of the loss; less is within the features' own error
 MARGIN = 0.01
@@ -73,22 +73,29 @@ def improve(
 
 def _proposal(task: Task, parameters: Parameters, sample: RowSample) -> Parameters | None:
     """Centroids with one moved, judged in the space where plain distances are ``dbar``."""
-    weights, features = parameters.view_weights, _filled(task, parameters, sample)
-    scale = column_scale(weights, task.problem)
-    reference = float(weights @ task.problem.reference_distance)
+    explicit, weights = task.on_explicit.problem, parameters.view_weights
+    centers = task.to_explicit(parameters.centers)
+    features = _filled(explicit, Parameters(centers, weights), sample)
+    scale = column_scale(weights, explicit)
+    reference = float(weights @ explicit.reference_distance)
     with np.errstate(over="ignore", under="ignore"):  # as in the engine: limits, not errors
         moved = propose_move(
             features * scale.astype(features.dtype),
             sample.weight,
-            parameters.centers * scale,
-            membership=task.problem.membership,
+            centers * scale,
+            membership=explicit.membership,
             reference=reference,
             margin=MARGIN,
         )
-    return None if moved is None else Parameters(moved / scale, weights)
+    if moved is None:
+        return None
+    changed = np.any(moved != centers * scale, axis=1)
+    result = parameters.centers.copy()
+    result[changed] = task.from_explicit(moved[changed] / scale)
+    return Parameters(result, weights)
 
 
-def _filled(task: Task, parameters: Parameters, sample: RowSample) -> Array:
+def _filled(problem: Problem, parameters: Parameters, sample: RowSample) -> Array:
     """Features side by side, a sample's absent views at its nearest centroid.
 
     A move is only proposed here; what it is worth is then measured on the views that samples have.
@@ -98,7 +105,7 @@ def _filled(task: Task, parameters: Parameters, sample: RowSample) -> Array:
         return features
     norms = tuple(np.vecdot(view, view) for view in sample.views)
     block = Block(0, sample.views, norms, sample.weight.astype(features.dtype), sample.present.T)
-    inputs = prepare(parameters, -math.inf, task.problem, features.dtype)
+    inputs = prepare(parameters, -math.inf, problem, features.dtype)
     nearest = parameters.centers[block_labels(block, inputs)]
-    present = np.repeat(sample.present, np.diff(task.problem.splits), axis=1)
+    present = np.repeat(sample.present, np.diff(problem.splits), axis=1)
     return np.where(present, features, nearest.astype(features.dtype))

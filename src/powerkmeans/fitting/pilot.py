@@ -26,6 +26,8 @@ def pilot_of(task: Task) -> Task | None:
     over rows, and stay in proportion to the constants of the problem. Only distinct rows of positive weight count.
     """
     prepared, settings = task.prepared, task.settings
+    if task.problem.dual:  # a kernel matrix is its training rows
+        return None
     size = min(max(PILOT_ROWS, ROWS_PER_CLUSTER * settings.n_clusters), len(prepared.sample.weight))
     enough = max(min(SMALLEST_PILOT, PILOT_ROWS), FEWEST_PER_CLUSTER * settings.n_clusters)
     if size < enough or SMALLER * size > prepared.sample.n_distinct:

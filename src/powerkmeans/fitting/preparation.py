@@ -10,6 +10,7 @@ from powerkmeans.engines import open_engine
 from powerkmeans.engines.rows import multipliers, row_hashes
 from powerkmeans.features.bandwidth import median_distance, median_rows
 from powerkmeans.features.dimension import suggest_n_components
+from powerkmeans.features.exact import PRECOMPUTED, CentredKernel, ExactMap, check_memory, make_exact
 from powerkmeans.features.kernels import KERNELS, draw_frequencies
 from powerkmeans.features.maps import (
     BaseMap,
@@ -19,6 +20,7 @@ from powerkmeans.features.maps import (
     make_fourier,
     make_nystroem,
 )
+from powerkmeans.fitting.explicit import EXPLICIT_ROWS, Explicit, make_explicit
 from powerkmeans.kernels import Kernel, choose_kernel
 from powerkmeans.objective.collapse import ScatterSums, mean_sums, scatter_sums
 from powerkmeans.settings import Settings, ViewSettings
@@ -41,6 +43,7 @@ class Prepared(NamedTuple):
 
     ``views`` are those that say anything; ``scatter`` is that of the scaled features. ``sample`` has rows of all
     views together, ``samples`` distinct ones of each view by itself. ``rows`` is the engine on the raw rows.
+    ``explicit`` has features of sampled rows where a view's kernel is exact.
     """
 
     rows: Engine
@@ -53,10 +56,17 @@ class Prepared(NamedTuple):
     samples: tuple[RowSample, ...]
     bandwidths: tuple[float | None, ...]
     notes: tuple[str, ...]
+    explicit: Explicit | None = None
 
     @property
     def splits(self) -> tuple[int, ...]:
-        return (0, *np.cumsum([m.n_outputs for m in self.maps]).tolist())
+        return (0, *np.cumsum([m.n_coordinates for m in self.maps]).tolist())
+
+    @property
+    def dual(self) -> tuple[bool, ...]:
+        """Which views have a kernel matrix instead of coordinates; empty for none."""
+        dual = tuple(isinstance(m, CentredKernel) for m in self.maps)
+        return dual if any(dual) else ()
 
     @property
     def total_weight(self) -> float:
@@ -68,7 +78,12 @@ def prepare_features(views: Views, settings: Settings, seed: int) -> Prepared:
 
     Views that are constant are left out with a warning.
     """
-    return _prepare(views, settings.of_views(views.names), settings, seed)
+    own = settings.of_views(views.names)
+    n_exact = sum(mine.feature_map == "exact" for mine in own)
+    if n_exact:
+        check_memory(views.arrays[0].shape[0], n_exact)
+        views = views._replace(weight=views.weight.astype(np.float64))
+    return _prepare(views, own, settings, seed)
 
 
 def _prepare(views: Views, own: tuple[ViewSettings, ...], settings: Settings, seed: int) -> Prepared:
@@ -93,7 +108,7 @@ def _prepare(views: Views, own: tuple[ViewSettings, ...], settings: Settings, se
     maps = tuple(_map(views, index, *choice, settings.n_clusters, seed) for index, choice in choices)
     uncentred = tuple(make_centred(m, np.zeros(m.n_outputs), rows.dtype) for m in maps)
     means = _means(seen_through(rows, uncentred, settings, keep=False), [m.n_outputs for m in maps])
-    centred = tuple(make_centred(m, mean, rows.dtype) for m, mean in zip(maps, means, strict=True))
+    centred = tuple(_centred(m, mean, rows.dtype) for m, mean in zip(maps, means, strict=True))
     scaled = settings.view_scaling is not None or views.present is not None
     # features that will be scaled yet are not stored
     features = seen_through(rows, centred, settings, keep=not scaled)
@@ -111,7 +126,17 @@ def _prepare(views: Views, own: tuple[ViewSettings, ...], settings: Settings, se
         features = seen_through(rows, centred, settings)
     notes = _notes(views, own, bandwidths, settings.n_clusters)
     scatter = scatter * scales**2
-    return Prepared(rows, features, kernel, views, centred, scatter, sample, tuple(samples), bandwidths, notes)
+    prepared = Prepared(rows, features, kernel, views, centred, scatter, sample, tuple(samples), bandwidths, notes)
+    if not prepared.dual:
+        return prepared
+    some = subsample(sample, EXPLICIT_ROWS, stream(seed, "explicit"))
+    return prepared._replace(explicit=make_explicit(features, centred, some, views.names))
+
+
+def _centred(base: BaseMap | ExactMap, mean: Float64Array, dtype: np.dtype[Any]) -> CentredMap:
+    if isinstance(base, ExactMap):
+        return CentredKernel(base, mean, dtype.name)
+    return make_centred(base, mean, dtype)
 
 
 def _prepare_varied(
@@ -160,7 +185,8 @@ def subsample(sample: RowSample, size: int, rng: np.random.Generator) -> RowSamp
     """Draw by weight from a sample; the result depends on the rows' content alone."""
     kept, weight = thin(rng.standard_exponential(len(sample.weight)), sample.weight, size)
     present = None if sample.present is None else sample.present[kept]
-    return RowSample(tuple(view[kept] for view in sample.views), weight, present)
+    rows = None if sample.rows is None else sample.rows[kept]
+    return RowSample(tuple(view[kept] for view in sample.views), weight, present, rows=rows)
 
 
 def split_sample(sample: RowSample, keys: tuple[str, ...]) -> list[RowSample]:
@@ -203,11 +229,10 @@ def _bandwidths(
     """One bandwidth a view; None where the map has no kernel."""
     bandwidths: list[float | None] = []
     for index, (sample, mine) in enumerate(zip(samples, own, strict=True)):
-        kernel = KERNELS[mine.kernel]
-        if mine.feature_map == "identity":
+        if mine.feature_map == "identity" or mine.kernel == PRECOMPUTED:
             bandwidths.append(None)
         elif mine.bandwidth == "median":
-            n_rows = median_rows(kernel, sample.views[0].shape[1])
+            n_rows = median_rows(KERNELS[mine.kernel], sample.views[0].shape[1])
             drawn = subsample(sample, n_rows, stream(seed, "bandwidth"))
             bandwidths.append(_median(views.names[index], drawn, mine.kernel))
         else:
@@ -252,8 +277,12 @@ def _map(
     own: ViewSettings,
     n_clusters: int,
     seed: int,
-) -> BaseMap:
+) -> BaseMap | ExactMap:
     """The feature map of one view."""
+    if own.feature_map == "exact":
+        weight = views.alone(index).weight
+        origin = _origin(sample, seed) if bandwidth is not None else np.zeros(0)
+        return make_exact(origin, views.arrays[index], weight / np.sum(weight), own.kernel, bandwidth)
     if bandwidth is None:
         return IdentityMap(views.arrays[index].shape[1])
     origin, n_components = _origin(sample, seed), _n_components(own, n_clusters)
@@ -282,9 +311,12 @@ def _notes(
         there = 1.0 if views.present is None else float(np.mean(views.present[:, index]))
         about = f"view {name!r}: {views.arrays[index].shape[1]} columns"
         about += "" if there == 1 else f", in {there:.1%} of the samples"
-        about += ", no kernel" if bandwidth is None else f", bandwidth {bandwidth:.4g}"
+        if mine.kernel == PRECOMPUTED:
+            about = about.replace("columns", "columns of a kernel matrix")
+        else:
+            about += ", no kernel" if bandwidth is None else f", bandwidth {bandwidth:.4g}"
         notes.append(about)
-        if mine.feature_map == "identity" or not isinstance(mine.n_components, str):
+        if mine.feature_map in ("identity", "exact") or not isinstance(mine.n_components, str):
             continue
         size = _n_components(mine, n_clusters)
         rule = f"ceil(4 log(2k)^3) = {suggest_n_components(n_clusters)} for k={n_clusters}"
@@ -301,9 +333,11 @@ def _notes(
 
 
 def _is_flat(
-    base: BaseMap, mean: Float64Array, scatter: float, bandwidth: float | None, limits: np.finfo[Any]
+    base: BaseMap | ExactMap, mean: Float64Array, scatter: float, bandwidth: float | None, limits: np.finfo[Any]
 ) -> bool:
     """Whether a view varies by rounding alone, or its kernel does not see it vary."""
+    if isinstance(base, ExactMap) and base.kernel == PRECOMPUTED:
+        return not scatter > FLAT * float(np.max(base.diagonal))
     if isinstance(base, IdentityMap):
         rounding = (16 * float(limits.eps)) ** 2 * float(np.sum(mean**2))
         return rounding > _smallest_scatter(limits) and scatter <= rounding
@@ -319,9 +353,13 @@ def _smallest_scatter(limits: np.finfo[Any]) -> float:
     return float(limits.tiny) * 1e6
 
 
-def _check_scatter(name: str, base: BaseMap, scatter: float, engine: Engine) -> None:
+def _check_scatter(name: str, base: BaseMap | ExactMap, scatter: float, engine: Engine) -> None:
     """Reject features that carry nothing, or whose squares leave the range of their type."""
     limits = np.finfo(engine.dtype)
+    if isinstance(base, ExactMap) and base.kernel == PRECOMPUTED:
+        if not scatter > FLAT * float(np.max(base.diagonal)):
+            raise ValueError(f"The kernel matrix of view {name!r} is flat: all its samples are the same point.")
+        return
     if isinstance(base, IdentityMap):
         if scatter * engine.n_samples * 8 > float(limits.max):
             raise ValueError(f"Squared distances in view {name!r} overflow {engine.dtype}; rescale the data.")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from powerkmeans.checks import check_init
+from powerkmeans.checks import check_init, check_shares
 from powerkmeans.fitting.collapse import Collapse
-from powerkmeans.fitting.task import Task
+from powerkmeans.fitting.task import Task, rows_of_view
 from powerkmeans.settings import Settings
 from powerkmeans.solver.annealing import SMALLEST_START, Geometric, Hard, Schedule, Unfolding
 from powerkmeans.solver.initialize import cloud, plus_plus, random_rows
@@ -102,7 +103,8 @@ def place(start: Start, task: Task, collapse: Collapse | None, rng: np.random.Ge
     """Place the centroids of one run."""
     if start.init == "cloud":
         assert collapse is not None
-        return _place_cloud(task, collapse, rng)
+        placed = _place_cloud(task.on_explicit, collapse, rng)
+        return replace(placed, centers=task.from_explicit(placed.centers))
     if start.init == "given":
         return _place_given(task)
     placed = place_rows(start.init, task, rng)
@@ -120,7 +122,7 @@ def place_rows(kind: str, task: Task, rng: np.random.Generator) -> Parameters:
     centers = features[chosen].astype(np.float64)
     if sample.present is not None:
         _fill_absent(centers, chosen, sample, task, rng)
-    return Parameters(centers, task.uniform_weights())
+    return Parameters(task.from_explicit(centers), task.uniform_weights())
 
 
 def _fill_absent(
@@ -128,12 +130,12 @@ def _fill_absent(
 ) -> None:
     """Complete centroids taken from rows that lack views by other rows, so that no two agree there for ever."""
     assert sample.present is not None
-    for view, part in enumerate(task.problem.view_slices):
+    for view, part in enumerate(task.on_explicit.problem.view_slices):
         lacking = np.flatnonzero(~sample.present[chosen, view])
-        others = task.prepared.samples[view]
+        others, feature_map = rows_of_view(task, view)
         kept, _ = thin(rng.standard_exponential(len(others.weight)), others.weight, len(lacking))
         if len(lacking):
-            features = task.prepared.maps[view](others.views[0][kept], np)
+            features = feature_map(others.views[0][kept], np)
             centers[lacking, part] = features[np.arange(len(lacking)) % len(kept)]
 
 
@@ -154,8 +156,13 @@ def _place_given(task: Task) -> Parameters:
     prepared, n_clusters = task.prepared, task.settings.n_clusters
     parts = zip(prepared.views.names, prepared.maps, prepared.views.arrays, strict=True)
     centers = []
-    for name, feature_map, array in parts:
+    for view, (name, feature_map, array) in enumerate(parts):
         given, width = task.settings.init[name], array.shape[1]
+        if task.problem.is_dual(view):
+            assert prepared.explicit is not None
+            shares = check_shares(given, n_clusters, feature_map.n_outputs)
+            centers.append(prepared.explicit.pair(shares, view))
+            continue
         given = check_init(given, n_clusters, width, feature_map.n_outputs, prepared.engine.dtype)
         centers.append(feature_map(given, np) if given.shape[1] == width else feature_map.centred(given))
     return Parameters(np.concatenate(centers, axis=1).astype(np.float64), task.uniform_weights())

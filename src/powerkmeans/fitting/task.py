@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
+from powerkmeans.engines import open_engine
 from powerkmeans.engines.rows import zero_where_absent
+from powerkmeans.features.maps import IdentityMap
 from powerkmeans.fitting.preparation import SAMPLE_BYTES, Prepared, subsample
 from powerkmeans.kernels import RawInput
-from powerkmeans.objective.block import prepare
+from powerkmeans.objective.block import block_statistics, prepare_training
 from powerkmeans.objective.updates import objective_value
 from powerkmeans.settings import Settings
 from powerkmeans.solver.annealing import Schedule
 from powerkmeans.solver.mm import minimise
 from powerkmeans.streams import stream
 from powerkmeans.types import (
+    FeatureMap,
     Float64Array,
     OnIteration,
     Parameters,
@@ -24,6 +28,7 @@ from powerkmeans.types import (
     Problem,
     RowSample,
     SolverResult,
+    Views,
 )
 
 
@@ -39,7 +44,9 @@ class Task:
     def run_pass(self, parameters: Parameters, s: float) -> PassStatistics:
         """All sums over the data that one iteration needs."""
         prepared, kernel = self.prepared, self.prepared.kernel
-        inputs = prepare(parameters, s, self.problem, prepared.engine.dtype)
+        inputs = prepare_training(parameters, s, self.problem, prepared.engine.dtype)
+        if self.problem.dual:
+            return prepared.engine.fold(block_statistics, inputs)
         if not prepared.engine.stored and kernel.takes_raw(prepared.maps, prepared.views.arrays):
             return prepared.rows.fold(kernel.raw_statistics, RawInput(inputs, prepared.maps))
         return prepared.engine.fold(kernel.statistics, inputs)
@@ -76,9 +83,35 @@ class Task:
         n_views = len(self.problem.scatter)
         return np.full(n_views, 1 / n_views)
 
+    @cached_property
+    def on_explicit(self) -> Task:
+        """The same problem on the explicit features of sampled rows; itself unless a view is dual."""
+        explicit, prepared = self.prepared.explicit, self.prepared
+        if explicit is None:
+            return self
+        sample = explicit.sample
+        weight = sample.weight * (prepared.total_weight / np.sum(sample.weight))
+        views = Views(prepared.views.names, sample.views, weight, sample.present)
+        rows = open_engine(self.settings.engine, views)
+        engine = rows.with_features(tuple(IdentityMap(view.shape[1]) for view in sample.views), keep=True)
+        changed = prepared._replace(rows=rows, engine=engine, views=views, explicit=None)
+        return replace(self, prepared=changed, problem=replace(self.problem, splits=explicit.splits, dual=()))
+
+    def to_explicit(self, points: Float64Array) -> Float64Array:
+        """Points of this problem as points of the explicit one."""
+        explicit = self.prepared.explicit
+        return points if explicit is None else explicit.to_explicit(points, self.problem)
+
+    def from_explicit(self, points: Float64Array) -> Float64Array:
+        """Points of the explicit problem as points of this one."""
+        explicit = self.prepared.explicit
+        return points if explicit is None else explicit.from_explicit(points)
+
     def sample_features(self, rng: np.random.Generator) -> RowSample:
         """Centred features of sampled rows; an absent row is zero, which is the mean."""
         prepared = self.prepared
+        if prepared.explicit is not None:
+            return prepared.explicit.sample
         row_bytes = prepared.splits[-1] * prepared.engine.dtype.itemsize
         most = max(SAMPLE_BYTES // row_bytes, 10 * self.settings.n_clusters)
         sample = subsample(prepared.sample, most, rng)
@@ -86,3 +119,14 @@ class Task:
         if sample.present is not None:
             views = tuple(map(zero_where_absent, views, sample.present.T))
         return RowSample(views, sample.weight, sample.present)
+
+
+def rows_of_view(task: Task, index: int) -> tuple[RowSample, FeatureMap]:
+    """Distinct rows of one view by itself, and what makes features of them."""
+    prepared = task.prepared
+    if prepared.explicit is None or not task.problem.is_dual(index):
+        return prepared.samples[index], prepared.maps[index]
+    sample = prepared.explicit.sample
+    features = sample.views[index]
+    there = np.arange(len(features)) if sample.present is None else np.flatnonzero(sample.present[:, index])
+    return RowSample((features[there],), sample.weight[there]), IdentityMap(features.shape[1])

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from powerkmeans.objective.power_mean import power_mean
+from powerkmeans.objective.space import coefficients, inner_products, values
 from powerkmeans.types import Array, Block, Membership, Parameters, PassStatistics, Problem, array_namespace
 
 # squared distances below this share of the squared norms are taken from differences where digits matter
@@ -24,6 +25,8 @@ class PassInput:
     projections : per view ``-2 theta^T``, (p_l, k), so that one product gives the cross term
     center_norms : per view ``||theta_jl||^2``, (k, 1)
     references : per view ``alpha_l eta_l``
+    values : per view None, or in a dual view the centroids' inner products with the training rows, (k, n)
+    dual : which views are dual, whose rows are those of a kernel matrix; empty for none
     """
 
     membership: Membership
@@ -32,6 +35,8 @@ class PassInput:
     references: tuple[float, ...]
     projections: tuple[Array, ...]
     center_norms: tuple[Array, ...]
+    values: tuple[Array | None, ...] = ()
+    dual: tuple[bool, ...] = ()
 
     @property
     def needs_small_distances(self) -> bool:
@@ -52,14 +57,27 @@ class PassInput:
 def prepare(parameters: Parameters, s: float, problem: Problem, dtype: np.dtype[Any]) -> PassInput:
     """Cast the parameters to the precision of the data and fold in what does not change in a pass."""
     centers = [parameters.centers[:, part] for part in problem.view_slices]
+    norms = inner_products(parameters.centers, parameters.centers, problem)
+    points = [coefficients(c) if problem.is_dual(view) else c for view, c in enumerate(centers)]
     return PassInput(
         membership=problem.membership,
         s=s,
         view_weights=tuple(float(weight) for weight in parameters.view_weights),
         references=tuple((parameters.view_weights * problem.reference_distance).tolist()),
-        projections=tuple(np.ascontiguousarray((-2 * c).T, dtype=dtype) for c in centers),
-        center_norms=tuple(np.sum(c * c, axis=1, keepdims=True).astype(dtype) for c in centers),
+        projections=tuple(np.ascontiguousarray((-2 * c).T, dtype=dtype) for c in points),
+        center_norms=tuple(norm[:, None].astype(dtype) for norm in norms.T),
+        dual=problem.dual,
     )
+
+
+def prepare_training(parameters: Parameters, s: float, problem: Problem, dtype: np.dtype[Any]) -> PassInput:
+    """As ``prepare``, for the training rows: a dual centroid's inner products with them are at hand."""
+    inputs = prepare(parameters, s, problem, dtype)
+    if not problem.dual:
+        return inputs
+    centers = [parameters.centers[:, part] for part in problem.view_slices]
+    known = (values(c) if dual else None for c, dual in zip(centers, problem.dual, strict=True))
+    return replace(inputs, values=tuple(known))
 
 
 def block_statistics(block: Block, inputs: PassInput) -> PassStatistics:
@@ -85,11 +103,9 @@ def block_statistics(block: Block, inputs: PassInput) -> PassStatistics:
     mass = _per_view(pull, counts, xp)
     pull *= weight
     scatter = xp.stack([xp.vecdot(pull, d) for d in by_view], axis=1)
-    if cover is not None:
-        pull *= xp.max(cover, axis=0)  # absent rows are zero, so one factor a sample serves all views
     return PassStatistics(
         mass=mass,
-        moment=_side_by_side([pull @ view for view in block.views], xp),
+        moment=_moment(pull, cover, block, inputs, xp),
         scatter=scatter,
         residual=_per_view(residual, counts, xp),
         sizes=xp.vecdot(xp.astype(distance == nearest, distance.dtype), weight),
@@ -98,13 +114,39 @@ def block_statistics(block: Block, inputs: PassInput) -> PassStatistics:
     )
 
 
+def _moment(pull: Array, cover: Array | None, block: Block, inputs: PassInput, xp: Any) -> Array:
+    """``sum_i v_i q_il g_ij phi_il``, views side by side; in place of ``pull``, which is ``v_i g_ij``.
+
+    A dual view's ``phi_i`` is the i-th training row alone (its coefficients) and a row of the kernel matrix.
+    """
+    if cover is not None and not inputs.dual:
+        pull *= xp.max(cover, axis=0)  # absent rows are zero, so one factor a sample serves all views
+    parts = []
+    for index, view in enumerate(block.views):
+        own = pull if cover is None or not inputs.dual else pull * cover[index]
+        known = inputs.values[index] if inputs.values else None
+        if known is not None:
+            alone = xp.zeros(known.shape, dtype=pull.dtype)
+            alone[:, block.start : block.start + len(block.weight)] = own
+            parts.append(alone)
+        parts.append(own @ view)
+    return _side_by_side(parts, xp)
+
+
 def view_distances(block: Block, inputs: PassInput, xp: Any) -> list[Array]:
-    """``d_ijl = ||phi_il - theta_jl||^2`` for each view, (k, b), from centred features; never negative."""
+    """``d_ijl = ||phi_il - theta_jl||^2`` for each view, (k, b), from centred features; never negative.
+
+    In a dual view it is ``K_ii - 2 (K a_j)_i + a_j^T K a_j`` with ``a_j`` the coefficients of the centroid.
+    """
     result = []
-    for view, norm, projection, center_norm in zip(
-        block.views, block.squared_norms, inputs.projections, inputs.center_norms, strict=True
+    for index, (view, norm, center_norm) in enumerate(
+        zip(block.views, block.squared_norms, inputs.center_norms, strict=True)
     ):
-        distance = _clusters_first(view @ projection, xp)
+        known = inputs.values[index] if inputs.values else None
+        if known is None:
+            distance = _clusters_first(view @ inputs.projections[index], xp)
+        else:
+            distance = -2 * known[:, block.start : block.start + len(block.weight)]
         distance += norm
         distance += center_norm
         result.append(xp.maximum(distance, xp.zeros((), dtype=distance.dtype)))
@@ -166,6 +208,8 @@ def block_distances(block: Block, inputs: PassInput) -> Array:
 def recompute_small(by_view: list[Array], block: Block, inputs: PassInput, xp: Any) -> None:
     """Take small distances anew from differences, in place: expanded squares have lost their digits."""
     for index, distance in enumerate(by_view):
+        if inputs.dual and inputs.dual[index]:  # no coordinates to take differences of
+            continue
         scale = block.squared_norms[index] + inputs.center_norms[index]
         cluster, sample = xp.nonzero(distance < SMALL * scale)
         centers = inputs.projections[index].T / -2

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import softmax
 
+from powerkmeans.objective.space import inner_products
 from powerkmeans.types import Float64Array, Parameters, PassStatistics, Problem
 
 SMALLEST_VIEW_WEIGHT = 1e-12
@@ -42,7 +43,7 @@ def view_losses(step: Float64Array, relaxation: float, sums: PassStatistics, pro
     ``c_l = sum_j [D_jl - rho (2 - rho) N_jl ||delta_jl||^2] + sum_j R_jl eta_l``, where ``delta`` leads to the
     weighted means: the scatter about those is that about any point less the mass times the squared distance.
     """
-    shifts = np.stack([np.sum(step[:, part] ** 2, axis=1) for part in problem.view_slices], axis=1)
+    shifts = inner_products(step, step, problem)
     explained = np.sum(sums.scatter - relaxation * (2 - relaxation) * sums.mass * shifts, axis=0)
     return explained + np.sum(sums.residual, axis=0) * problem.reference_distance
 
@@ -85,15 +86,14 @@ def about_centers(sums: PassStatistics, centers: Float64Array, problem: Problem)
 
 def _displaced(sums: PassStatistics, centers: Float64Array, problem: Problem) -> Float64Array:
     """``2 theta_jl.S_jl - N_jl ||theta_jl||^2``, (k, L)."""
-    parts = [(centers[:, part], sums.moment[:, part]) for part in problem.view_slices]
-    inner = np.stack([np.vecdot(center, moment) for center, moment in parts], axis=1)
-    squared = np.stack([np.vecdot(center, center) for center, _ in parts], axis=1)
-    return 2 * inner - sums.mass * squared
+    inner = inner_products(centers, sums.moment, problem)
+    return 2 * inner - sums.mass * inner_products(centers, centers, problem)
 
 
 def shift_norms(old: Parameters, new: Parameters, problem: Problem) -> Float64Array:
     """``sum_l alpha_l ||theta_jl(new) - theta_jl(old)||^2``, one value a centroid."""
-    return np.sum(((new.centers - old.centers) * column_scale(new.view_weights, problem)) ** 2, axis=1)
+    step = new.centers - old.centers
+    return np.maximum(inner_products(step, step, problem), 0) @ new.view_weights
 
 
 def column_scale(view_weights: Float64Array, problem: Problem) -> Float64Array:

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from powerkmeans.objective.updates import column_scale, objective_value, shift_norms, updated
+from powerkmeans.objective.space import gram_matrix
+from powerkmeans.objective.updates import objective_value, shift_norms, updated
 from powerkmeans.solver.annealing import Pace, Schedule
 from powerkmeans.types import (
     Float64Array,
@@ -93,9 +94,9 @@ def spread_within(sums: PassStatistics, parameters: Parameters, problem: Problem
 
 def count_apart(parameters: Parameters, problem: Problem, spread: float) -> int:
     """Number of centroids that have separated from all earlier ones."""
-    centers = parameters.centers * column_scale(parameters.view_weights, problem)
-    norms = np.sum(centers**2, axis=1)
-    squared = norms[:, None] + norms - 2 * centers @ centers.T
+    inner = gram_matrix(parameters.centers, parameters.view_weights, problem)
+    norms = np.diagonal(inner)
+    squared = norms[:, None] + norms - 2 * inner
     rounding = 1e-14 * float(np.max(norms, initial=0.0))
     close = np.tril(squared <= APART * spread + rounding, k=-1)
     return int(np.sum(~np.any(close, axis=1)))

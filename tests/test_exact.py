@@ -1,0 +1,344 @@
+"""Exact kernels: the kernel trick against the literal algorithm, and against explicit features of the kernel."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import GridSearchCV
+
+from helpers import blobs, make_present
+from oracle import kernel_power_kmeans
+from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, explain_views, load
+from powerkmeans.engines import NumpyOptions
+from powerkmeans.features import exact as exact_features
+from powerkmeans.fitting import explicit as explicit_module
+from powerkmeans.fitting import preparation
+from powerkmeans.metrics import clustering_accuracy
+from powerkmeans.sources import open_source
+
+X, Y = blobs(4, 5, 30, 1.2)
+OTHER, _ = blobs(4, 3, 30, 2.0, seed=1)
+PAPER = {"s_init": -2.0, "anneal_every": 2, "max_iter": 25, "tol": 0.0}
+
+
+def quietly(model, *args, **kwargs):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a few iterations are not meant to converge
+        return model.fit(*args, **kwargs)
+
+
+def shares(n_clusters=4, n_samples=120, seed=0):
+    weights = np.random.default_rng(seed).dirichlet(np.full(n_samples, 0.1), n_clusters)
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+def eigen_features(K):
+    values, vectors = np.linalg.eigh(K)
+    return vectors * np.sqrt(np.maximum(values, 0))
+
+
+def kernel_of(model, rows=X):
+    return rbf_kernel(rows, gamma=0.5 / model.bandwidth_**2)
+
+
+def relative(a, b):
+    return np.max(np.abs(np.asarray(a) - np.asarray(b))) / np.max(np.abs(b))
+
+
+@pytest.mark.parametrize("s_init", [-0.5, -2.0, -9.0])
+def test_against_the_literal_kernel_trick(s_init):
+    rows = X[::6]
+    start = shares(n_samples=len(rows))
+    parameters = PAPER | {"s_init": s_init, "max_iter": 8}
+    model = quietly(KernelPowerKMeans(4, feature_map="exact", init=start, **parameters), rows)
+    sequence = [s_init * 1.04 ** (t // 2) for t in range(8)]
+    W, objectives = kernel_power_kmeans(kernel_of(model, rows), start.T, sequence)
+    assert relative(model.history_["objective"], objectives) < 1e-10
+    assert relative(model.cluster_centers_, W.T) < 1e-9
+
+
+@pytest.mark.parametrize("membership", ["fuzzy", "possibilistic"])
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "matern32"])
+def test_agrees_with_the_solver_on_eigen_features(membership, kernel):
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, len(X))
+    model = KernelPowerKMeans(4, feature_map="exact", kernel=kernel, membership=membership, init=shares(), **PAPER)
+    quietly(model, X, sample_weight=weight)
+    K = exact_features.KERNELS[kernel].gram(X, X, model.bandwidth_)
+    F = eigen_features(K)
+    twin = KernelPowerKMeans(4, feature_map="identity", membership=membership, init=shares() @ F, **PAPER)
+    quietly(twin, F, sample_weight=weight)
+    assert relative(model.history_["objective"], twin.history_["objective"]) < 1e-8
+    assert relative(model.cluster_centers_ @ F, twin.cluster_centers_) < 1e-8
+    assert relative(model.transform(X), twin.transform(F)) < 1e-7
+    assert relative(model.predict_proba(X), twin.predict_proba(F)) < 1e-7
+    assert np.array_equal(model.labels_, twin.labels_)
+    assert model.score(X, sample_weight=weight) == pytest.approx(twin.score(F, sample_weight=weight), rel=1e-8)
+
+
+@pytest.mark.parametrize("membership", ["fuzzy", "possibilistic"])
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+@pytest.mark.parametrize("scaling", [None, "scatter"])
+def test_several_kernels_agree_with_the_solver_on_their_eigen_features(membership, missing, scaling):
+    rng = np.random.default_rng(0)
+    present = make_present(len(X), 2, rng, missing) if missing else None
+    parameters = {
+        "membership": membership,
+        "view_scaling": scaling,
+        "view_baseline": None,
+        "entropy": 30.0,
+        **PAPER,
+    }
+    views = [X, OTHER]
+    start = [shares(seed=0), shares(seed=1)]
+    if present is not None:  # weights go to samples that are there
+        start = [
+            s * there / (s * there).sum(axis=1, keepdims=True) for s, there in zip(start, present.T, strict=True)
+        ]
+    model = MultiViewPowerKMeans(4, feature_map="exact", init=start, **parameters)
+    quietly(model, views, present=present)
+    grams = [rbf_kernel(v, gamma=0.5 / b**2) for v, b in zip(views, model.bandwidth_, strict=True)]
+    features = [eigen_features(K) for K in grams]
+    points = [s @ F for s, F in zip(start, features, strict=True)]
+    twin = MultiViewPowerKMeans(4, feature_map="identity", init=points, **parameters)
+    quietly(twin, features, present=present)
+    assert relative(model.history_["objective"], twin.history_["objective"]) < 1e-8
+    assert relative(model.view_weights_, twin.view_weights_) < 1e-8
+    assert np.array_equal(model.labels_, twin.labels_)
+    assert relative(model.typicality(views, present=present), twin.typicality(features, present=present)) < 1e-7
+    ours, theirs = (explain_views(m, v, present=present) for m, v in ((model, views), (twin, features)))
+    for column in ("distance_share", "explained", "agreement", "silhouette"):
+        assert relative(ours[column], theirs[column]) < 1e-6
+
+
+@pytest.mark.parametrize("membership", ["fuzzy", "possibilistic"])
+def test_defaults_end_where_they_do_on_eigen_features(membership):
+    model = KernelPowerKMeans(4, feature_map="exact", membership=membership, random_state=0).fit(X)
+    F = eigen_features(kernel_of(model))
+    twin = KernelPowerKMeans(4, feature_map="identity", membership=membership, random_state=0).fit(F)
+    assert model.critical_exponent_ == pytest.approx(twin.critical_exponent_, rel=1e-6)
+    assert model.inertia_ == pytest.approx(twin.inertia_, rel=1e-8)
+    assert clustering_accuracy(twin.labels_, model.labels_) == 1.0
+    assert clustering_accuracy(Y, model.labels_) > 0.95
+    assert model.n_components_ == len(X)
+
+
+def test_kernel_kmeans_is_the_limit():
+    model = KernelPowerKMeans(4, feature_map="exact", s_init=-np.inf, n_init=5, random_state=0).fit(X)
+    K = kernel_of(model)
+    onehot = (model.labels_ == np.arange(4)[:, None]) / np.bincount(model.labels_)[:, None]
+    assert np.allclose(model.cluster_centers_, onehot, atol=1e-12)
+    cost = np.trace(K) - np.sum(np.vecdot(onehot @ K, onehot) * np.bincount(model.labels_))
+    assert model.inertia_ == pytest.approx(cost, rel=1e-10)
+
+
+def test_samples_beyond_the_explicit_ones(monkeypatch):
+    """Starts and moves see a sample only; the objective sees all."""
+    whole = KernelPowerKMeans(4, feature_map="exact", random_state=0).fit(X)
+    monkeypatch.setattr(preparation, "EXPLICIT_ROWS", 40)
+    model = KernelPowerKMeans(4, feature_map="exact", random_state=0).fit(X)
+    assert model._fit.model.problem.dual == (True,)
+    assert model.inertia_ == pytest.approx(whole.inertia_, rel=1e-6)
+
+
+def test_a_given_matrix_is_the_same_as_its_kernel():
+    model = KernelPowerKMeans(4, feature_map="exact", membership="possibilistic", random_state=0).fit(X)
+    K = kernel_of(model)
+    given = KernelPowerKMeans(
+        4, feature_map="exact", kernel="precomputed", membership="possibilistic", random_state=0
+    ).fit(K)
+    assert given.inertia_ == pytest.approx(model.inertia_, rel=1e-9)
+    assert given.bandwidth_ is None
+    order = clustering_accuracy(model.labels_, given.labels_)
+    assert order == 1.0
+    new = X[:7] + 0.1
+    between = rbf_kernel(new, X, gamma=0.5 / model.bandwidth_**2)
+    assert np.allclose(np.sort(given.transform(between)), np.sort(model.transform(new)), atol=1e-7)
+    assert np.allclose(np.sort(given.outlier_score(between)), np.sort(model.outlier_score(new)), atol=1e-7)
+    assert np.array_equal(given.predict(K), given.labels_)
+
+
+def test_linear_kernels_are_plain_power_kmeans():
+    K = X @ X.T
+    given = KernelPowerKMeans(4, feature_map="exact", kernel="precomputed", random_state=0).fit(K)
+    plain = KernelPowerKMeans(4, feature_map="identity", random_state=0).fit(X)
+    assert given.inertia_ == pytest.approx(plain.inertia_, rel=1e-8)
+    assert clustering_accuracy(plain.labels_, given.labels_) == 1.0
+    assert np.allclose(np.sort(given.transform(K)), np.sort(plain.transform(X)), rtol=1e-6)
+    with pytest.raises(ValueError, match="uneven diagonal"):
+        given.transform(X[:5] @ X.T)
+    mixed = (X[:9] + 0.1) @ X.T
+    assert clustering_accuracy(plain.predict(X[:9] + 0.1), given.predict(mixed)) == 1.0
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e30])
+def test_the_scale_of_a_given_matrix_does_not_matter(scale):
+    K = X @ X.T
+    one, other = (
+        KernelPowerKMeans(4, feature_map="exact", kernel="precomputed", random_state=0).fit(matrix)
+        for matrix in (K, K * scale)
+    )
+    assert np.array_equal(one.labels_, other.labels_)
+    assert other.inertia_ == pytest.approx(one.inertia_ * scale, rel=1e-8)
+
+
+def test_weights_equal_repetition_and_absent_ones_are_none():
+    weight = np.random.default_rng(0).integers(1, 4, len(X)).astype(float)
+    parameters = {"feature_map": "exact", "random_state": 0}
+    weighted = KernelPowerKMeans(4, **parameters).fit(X, sample_weight=weight)
+    repeated = KernelPowerKMeans(4, **parameters).fit(np.repeat(X, weight.astype(int), axis=0))
+    padded = KernelPowerKMeans(4, **parameters).fit(
+        np.concatenate([X, 9 * X[:20]]), sample_weight=np.concatenate([weight, np.zeros(20)])
+    )
+    for model in (repeated, padded):
+        assert model.inertia_ == pytest.approx(weighted.inertia_, rel=1e-8)
+        assert np.array_equal(model.predict(X), weighted.labels_)
+
+
+def test_views_may_have_maps_of_their_own():
+    views = {"a": X, "b": OTHER, "c": OTHER @ OTHER.T}
+    model = MultiViewPowerKMeans(
+        4,
+        feature_map={"a": "exact", "b": "rff", "c": "exact"},
+        kernel={"c": "precomputed"},
+        random_state=0,
+    ).fit(views)
+    assert clustering_accuracy(Y, model.labels_) > 0.95
+    assert model._fit.model.problem.dual == (True, False, True)
+    assert [c.shape[1] for c in model.cluster_centers_] == [len(X), 2 * model.n_components_[1], len(X)]
+    assert np.array_equal(model.predict(views), model.labels_)
+
+
+@pytest.mark.parametrize("reference_distance", ["global", "median", "within", 0.3])
+@pytest.mark.parametrize("init", ["auto", "cloud", "k-means++", "k-means", "random"])
+def test_every_start_and_reference(init, reference_distance):
+    model = KernelPowerKMeans(
+        4,
+        feature_map="exact",
+        membership="possibilistic",
+        init=init,
+        reference_distance=reference_distance,
+        random_state=0,
+    ).fit(X)
+    assert np.isfinite(model.objective_)
+    assert clustering_accuracy(Y, model.labels_) > 0.7
+
+
+def test_models_are_saved_with_their_rows(tmp_path):
+    for fitted, new in (
+        (KernelPowerKMeans(4, feature_map="exact", random_state=0).fit(X), X[:9] + 0.1),
+        (
+            KernelPowerKMeans(4, feature_map="exact", kernel="precomputed", random_state=0).fit(X @ X.T),
+            X[:9] @ X.T,
+        ),
+    ):
+        fitted.save(tmp_path / "model.npz")
+        loaded = load(tmp_path / "model.npz")
+        assert np.array_equal(loaded.predict(new), fitted.predict(new))
+        assert np.array_equal(loaded.cluster_centers_, fitted.cluster_centers_)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 4])
+def test_same_bits_for_any_number_of_threads(n_threads, monkeypatch):
+    monkeypatch.setattr("powerkmeans.engines.numpy_engine.BLOCK_BYTES", 2**15)
+    models = [
+        KernelPowerKMeans(4, feature_map="exact", random_state=0, engine=NumpyOptions(n_threads=n)).fit(X)
+        for n in (1, n_threads)
+    ]
+    assert models[0].objective_ == models[1].objective_
+    assert np.array_equal(models[0].cluster_centers_, models[1].cluster_centers_)
+
+
+def test_single_precision_is_computed_in_double():
+    model = KernelPowerKMeans(4, feature_map="exact", random_state=0).fit(X.astype(np.float32))
+    assert model.cluster_centers_.dtype == np.float64
+    assert clustering_accuracy(Y, model.labels_) > 0.95
+
+
+def test_scikit_learn_splits_a_given_matrix_by_rows_and_columns():
+    model = KernelPowerKMeans(feature_map="exact", kernel="precomputed", random_state=0)
+    assert model.__sklearn_tags__().input_tags.pairwise
+    assert not KernelPowerKMeans().__sklearn_tags__().input_tags.pairwise
+    search = GridSearchCV(model, {"n_clusters": [2, 4]}, cv=2).fit(rbf_kernel(X, gamma=0.05))
+    assert np.all(np.isfinite(search.cv_results_["mean_test_score"]))
+
+
+def test_memory_is_checked_before_it_is_allocated(monkeypatch):
+    monkeypatch.setattr(exact_features, "available_memory", lambda: 2**30)
+    n = 200_000
+    rows = np.broadcast_to(np.zeros((1, 2)), (n, 2))
+    with pytest.raises(
+        MemoryError, match=r"200000 x 200000 numbers: 298.0 GiB, and 1.0 GiB are available.*nystroem"
+    ):
+        KernelPowerKMeans(3, feature_map="exact").fit(rows)
+    assert exact_features.available_memory() == 2**30
+    monkeypatch.undo()
+    found = exact_features.available_memory()
+    assert found is None or found > 0
+
+
+INDEFINITE = np.array([[1.0, 2.0, 0.0], [2.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+
+
+@pytest.mark.parametrize(
+    ("matrix", "message"),
+    [
+        (np.ones((4, 3)), "square matrix of kernels between all samples"),
+        (np.triu(np.ones((4, 4))), "symmetric"),
+        (np.diag([1.0, -1.0, 2.0, 1.0]), "negative diagonal entry -1 .sample 1."),
+        (np.zeros((4, 4)), "diagonal of zeros"),
+        (np.ones((4, 4)), "nothing to cluster"),
+        (INDEFINITE, "not positive semi-definite"),
+    ],
+)
+def test_matrices_that_are_no_kernels(matrix, message):
+    with pytest.raises(ValueError, match=message):
+        KernelPowerKMeans(2, feature_map="exact", kernel="precomputed").fit(matrix)
+
+
+def test_what_exact_kernels_cannot_do(tmp_path):
+    np.save(tmp_path / "rows.npy", X)
+    with pytest.raises(ValueError, match="needs all rows in memory"):
+        KernelPowerKMeans(3, feature_map="exact").fit(open_source(tmp_path / "rows.npy"))
+    with pytest.raises(ValueError, match="cannot learn from a stream"):
+        KernelPowerKMeans(3, feature_map="exact").partial_fit(X)
+    with pytest.raises(ValueError, match="cannot learn from a stream"):
+        MultiViewPowerKMeans(3, feature_map="exact").partial_fit([X, OTHER])
+    with pytest.raises(ValueError, match=r"\(n_clusters, n_samples\) = \(4, 120\)"):
+        KernelPowerKMeans(4, feature_map="exact", init=X[:4]).fit(X)
+    with pytest.raises(ValueError, match="add up to 1"):
+        KernelPowerKMeans(4, feature_map="exact", init=np.ones((4, len(X)))).fit(X)
+    with pytest.raises(ValueError, match="only feature_map='exact' takes"):
+        KernelPowerKMeans(4, kernel="precomputed").fit(X @ X.T)
+    with pytest.raises(ValueError, match="120 features"):
+        KernelPowerKMeans(4, feature_map="exact", kernel="precomputed").fit(X @ X.T).predict(X)
+
+
+def test_equal_rows_and_flat_kernels():
+    repeated = np.repeat(X[:3], 10, axis=0)
+    model = KernelPowerKMeans(3, feature_map="exact", random_state=0).fit(repeated)
+    assert len(set(model.labels_)) == 3
+    assert model.inertia_ == pytest.approx(0, abs=1e-9)
+    with pytest.raises(ValueError, match="flat"):
+        KernelPowerKMeans(3, feature_map="exact", bandwidth=1e12).fit(X)
+    with pytest.raises(ValueError, match="nothing to cluster"):
+        KernelPowerKMeans(3, feature_map="exact").fit(np.ones((9, 2)))
+
+
+def test_moves_work_through_coordinates(monkeypatch):
+    """Two centroids in one of four far blobs: a move repairs it, in the dual as in coordinates."""
+    rng = np.random.default_rng(0)
+    far = np.concatenate([rng.normal(c, 0.1, (30, 2)) for c in ([0, 0], [3, 0], [0, 3], [9, 9])])
+    seen = []
+    original = explicit_module.Explicit.from_explicit
+
+    def watched(self, points):
+        seen.append(len(points))
+        return original(self, points)
+
+    monkeypatch.setattr(explicit_module.Explicit, "from_explicit", watched)
+    model = KernelPowerKMeans(4, feature_map="exact", init="random", random_state=3, bandwidth=2.0).fit(far)
+    assert clustering_accuracy(np.repeat(np.arange(4), 30), model.labels_) == 1.0
+    assert seen
