@@ -183,7 +183,7 @@ def apply(
 
     ``precise`` takes distances in float64: expanded squares lose the digits of near ones in float32.
     """
-    dtype = np.dtype(np.float64) if precise else model.dtype
+    dtype = np.dtype(np.float64) if precise or model.problem.dual else model.dtype
     with single_threaded_blas():
         rows = _open(model, views, engine, dtype, labels_only=function is block_labels)
         inputs = prepare(model.parameters, model.s, model.problem, dtype)
@@ -358,7 +358,7 @@ def _finish(views: Views, task: Task, result: SolverResult) -> FitResult:
         parameters=parameters,
         problem=problem,
         s=result.s,
-        dtype=engine.dtype,
+        dtype=views.dtype,
     )
     if problem.dual:
         final = task.run_pass(parameters, result.s)

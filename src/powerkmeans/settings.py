@@ -68,11 +68,6 @@ class Settings:
                 )
         return own
 
-    def exact_views(self, names: tuple[str, ...]) -> list[str]:
-        """The views whose kernel is not approximated."""
-        own = self.of_views(names)
-        return [name for name, mine in zip(names, own, strict=True) if mine.feature_map == "exact"]
-
 
 def check_settings(parameters: Mapping[str, Any], *, several_views: bool = False) -> Settings:
     """Check an estimator's parameters and return them as settings."""

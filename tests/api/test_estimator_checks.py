@@ -14,6 +14,7 @@ ESTIMATORS = [
     KernelPowerKMeans(4, membership="possibilistic"),
     KernelPowerKMeans(4, feature_map="nystroem"),
     KernelPowerKMeans(4, feature_map="identity"),
+    KernelPowerKMeans(4, feature_map="exact"),
     MultiViewPowerKMeans(4),
     MultiViewPowerKMeans(4, membership="fuzzy", view_scaling=None),
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
@@ -63,14 +64,6 @@ class PowerKMeansBase(
         self._layout = layout
         self._collected = None
         warn_if_unwell(result, settings)
-
-    def _check_streams(self, settings: Settings, names: tuple[str, ...]) -> None:
-        exact = settings.exact_views(names)
-        if exact:
-            raise ValueError(
-                f"feature_map='exact' (view {exact[0]!r}) keeps all its training rows, so it cannot learn from a "
-                "stream; use feature_map='rff' or 'nystroem'."
-            )
 
     def _learn(self, chunk: Views) -> None:
         """Go on from what was fitted or learnt."""
@@ -162,6 +155,18 @@ class PowerKMeansBase(
         tags.classifier_tags = ClassifierTags()  # scikit-learn reads them wherever there is predict_proba
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def learns_from_streams(estimator: Any) -> bool:
+    """Whether there is ``partial_fit``; the error says why not."""
+    choice = estimator.feature_map
+    chosen = choice.values() if isinstance(choice, Mapping) else [choice] if isinstance(choice, str) else choice
+    if "exact" in list(chosen):
+        raise AttributeError(
+            "feature_map='exact' keeps all its training rows, so it cannot learn from a stream (partial_fit); use "
+            "feature_map='rff' or 'nystroem'."
+        )
+    return True
 
 
 def _labels_without_noise(block: Block, inputs: PassInput, threshold: float) -> Array:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Self
 
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from powerkmeans.callbacks import with_callbacks
-from powerkmeans.estimators.base import Path, PowerKMeansBase
+from powerkmeans.estimators.base import Path, PowerKMeansBase, learns_from_streams
 from powerkmeans.model import FitResult
 from powerkmeans.objective.block import block_outlier_scores, block_probabilities, block_typicality
 from powerkmeans.settings import Settings, check_settings
@@ -260,6 +261,7 @@ class KernelPowerKMeans(PowerKMeansBase):
         self._fit_views(views, settings, X)
         return self
 
+    @available_if(learns_from_streams)  # type: ignore[untyped-decorator]  # scikit-learn ships no types
     def partial_fit(self, X: Any, y: None = None, sample_weight: Any = None) -> Self:
         """Learn from one chunk of a stream.
 
@@ -273,7 +275,6 @@ class KernelPowerKMeans(PowerKMeansBase):
         estimates for as many samples as the model was fitted to.
         """
         settings = self._settings()
-        self._check_streams(settings, ("X",))
         if self._learns:
             self._learn(self._new(X, sample_weight))
         else:

@@ -6,10 +6,11 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from powerkmeans.callbacks import with_callbacks
-from powerkmeans.estimators.base import Path, PowerKMeansBase
+from powerkmeans.estimators.base import Path, PowerKMeansBase, learns_from_streams
 from powerkmeans.model import FitResult
 from powerkmeans.objective.block import block_outlier_scores, block_probabilities, block_typicality
 from powerkmeans.settings import check_settings
@@ -273,6 +274,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         self._fit_views(views, settings, X, layout)
         return self
 
+    @available_if(learns_from_streams)  # type: ignore[untyped-decorator]  # scikit-learn ships no types
     def partial_fit(self, X: Any, y: None = None, sample_weight: Any = None, present: Any = None) -> Self:
         """Learn from one chunk of a stream.
 
@@ -295,7 +297,6 @@ class MultiViewPowerKMeans(PowerKMeansBase):
             self.n_features_in_ = known  # with_chunk tells if they differ
         if any(isinstance(array, Source) for array in views.arrays):
             raise TypeError("partial_fit takes chunks of rows; fit takes sources whole.")
-        self._check_streams(settings, views.names)
         if not isinstance(self.init, str):
             settings = replace(settings, init=split_init(self, views, layout))
         self._collect(views, layout, settings)

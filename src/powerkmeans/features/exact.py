@@ -132,9 +132,10 @@ def make_exact(
     return ExactMap(origin, centred, share, np.ones(0), kernel, float(bandwidth), training=True)
 
 
-def check_memory(n_samples: int, n_views: int) -> None:
-    """Reject kernel matrices that would not fit, before anything is allocated."""
-    needed, available = 8 * n_samples**2 * n_views, available_memory()
+def check_memory(n_samples: int, widths: list[int]) -> None:
+    """Reject kernel matrices that would not fit, with the rows they keep, before anything is allocated."""
+    n_views, available = len(widths), available_memory()
+    needed = 8 * n_samples * (n_samples * n_views + sum(widths))
     if available is not None and needed > available:
         matrices = "a kernel matrix" if n_views == 1 else f"{n_views} kernel matrices"
         raise MemoryError(

@@ -79,9 +79,9 @@ def prepare_features(views: Views, settings: Settings, seed: int) -> Prepared:
     Views that are constant are left out with a warning.
     """
     own = settings.of_views(views.names)
-    n_exact = sum(mine.feature_map == "exact" for mine in own)
-    if n_exact:
-        check_memory(views.arrays[0].shape[0], n_exact)
+    exact = [X for X, mine in zip(views.arrays, own, strict=True) if mine.feature_map == "exact"]
+    if exact:
+        check_memory(exact[0].shape[0], [X.shape[1] for X in exact])
         views = views._replace(weight=views.weight.astype(np.float64))
     return _prepare(views, own, settings, seed)
 

@@ -14,6 +14,8 @@ from powerkmeans.types import Array, Block, Membership, Parameters, PassStatisti
 
 # squared distances below this share of the squared norms are taken from differences where digits matter
 SMALL = 1e-6
+# ... and below this share they are rounding, where there are no differences to take
+ROUNDING = 1e-14
 # exponents are held to this in logarithms: zero times infinity has no value
 _STEEPEST = -1e30
 
@@ -208,9 +210,10 @@ def block_distances(block: Block, inputs: PassInput) -> Array:
 def recompute_small(by_view: list[Array], block: Block, inputs: PassInput, xp: Any) -> None:
     """Take small distances anew from differences, in place: expanded squares have lost their digits."""
     for index, distance in enumerate(by_view):
-        if inputs.dual and inputs.dual[index]:  # no coordinates to take differences of
-            continue
         scale = block.squared_norms[index] + inputs.center_norms[index]
+        if inputs.dual and inputs.dual[index]:  # no coordinates to take differences of
+            distance[distance < ROUNDING * scale] = 0
+            continue
         cluster, sample = xp.nonzero(distance < SMALL * scale)
         centers = inputs.projections[index].T / -2
         difference = block.views[index][sample] - centers[cluster]
