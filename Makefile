@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: demo test lint format bench bench-speedups bench-scaling bench-peers bench-starts bench-accuracy bench-views bench-noise dist dist-test clean help
+.PHONY: demo test lint format bench bench-speedups bench-scaling bench-peers bench-starts bench-accuracy bench-views bench-noise paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures dist dist-test clean help
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -66,6 +66,25 @@ bench-views: $(VENV)/.run  ## several views of real sets in the folder POWERKMEA
 bench-noise: $(VENV)/.run  ## the weight that a view of noise keeps, by its dimension
 	$(BIN)/python -m benchmarks.noise_view
 
+$(VENV)-peers/bin/python: benchmarks/methods/peers-requirements.txt
+	PYTHON=$(PYTHON) sh benchmarks/methods/make_peers_env.sh $(VENV)-peers
+
+paper-peers: $(VENV)-peers/bin/python  ## an environment for the libraries that the paper's tables compare with
+
+paper: $(VENV)/.run  ## the paper's tables and figures from the folder POWERKMEANS_DATA; goes on where it was stopped
+	$(BIN)/python -m benchmarks.paper.tables --jobs $(JOBS)
+	$(BIN)/python -m benchmarks.paper.figures --jobs $(JOBS)
+
+paper-quick: $(VENV)/.run  ## the same on the small sets with few seeds, in minutes
+	$(BIN)/python -m benchmarks.paper.tables --quick --jobs $(JOBS)
+	$(BIN)/python -m benchmarks.paper.figures --quick --jobs $(JOBS)
+
+paper-multi paper-ablation paper-single: paper-%: $(VENV)/.run
+	$(BIN)/python -m benchmarks.paper.tables --table $* --jobs $(JOBS)
+
+paper-figures: $(VENV)/.run  ## the paper's figures alone
+	$(BIN)/python -m benchmarks.paper.figures --jobs $(JOBS)
+
 dist: $(VENV)/.dev  ## build the wheel and the source archive
 	rm -rf dist
 	$(BIN)/python -m build --quiet
@@ -78,4 +97,4 @@ dist-test: dist  ## install the wheel in a clean environment and run the tests o
 		--rootdir .. . && rm -rf ../$(VENV)-dist
 
 clean:  ## remove the environment and everything built
-	rm -rf $(VENV) $(VENV)-dist dist demo_output .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-dist $(VENV)-peers dist demo_output .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -7,7 +7,7 @@ Real sets are ``.npz`` files with ``view_0 .. view_{L-1}`` (rows are samples) an
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -84,3 +84,13 @@ def load_views(folder: Path, name: str) -> tuple[list[NDArray[np.float64]], NDAr
     with np.load(path) as file:
         n_views = sum(key.startswith("view_") and key != "view_names" for key in file.files)
         return [file[f"view_{i}"].astype(np.float64) for i in range(n_views)], file["y"]
+
+
+def real_views(folder: Path, files: Sequence[str]) -> tuple[list[NDArray[np.float32]], NDArray[np.int64]]:
+    """Views in single precision and classes of a set that may lie in several files."""
+    parts, classes = [], []
+    for file in files:
+        views, y = load_views(folder, file)
+        parts.append([view.astype(np.float32) for view in views])
+        classes.append(y)
+    return [np.vstack(views) for views in zip(*parts, strict=True)], np.concatenate(classes)

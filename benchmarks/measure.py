@@ -20,7 +20,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits
 
-from benchmarks.methods import METHODS, Answer, Method, threads
+from benchmarks.methods import PEERS, Answer, Method, threads
 from powerkmeans.metrics import clustering_accuracy, normalized_mutual_info
 
 _BLOCK = 20_000
@@ -32,7 +32,7 @@ def timed(method: Method, X: np.ndarray, k: int, seed: int) -> tuple[float, Answ
     with warnings.catch_warnings(), threadpool_limits(limits=threads()):
         warnings.simplefilter("ignore")
         start = time.perf_counter()
-        answer = method.run(X, k, seed)
+        answer = method.run([X], k, seed)
         return time.perf_counter() - start, answer
 
 
@@ -115,19 +115,24 @@ def high_water() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
+def fresh_high_water() -> int:
+    """The memory this process holds now, in bytes, and from now on ``high_water`` counts from there."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")  # the peak so far is forgotten
+    return high_water()
+
+
 def peak_of_fit(method: Method, X: np.ndarray, k: int) -> int:
     """Bytes that a fit adds to the peak, after a small one that loads all code and starts all threads."""
     timed(method, X[: _WARM_UP_ROWS * k], k, 0)
-    with contextlib.suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")  # the peak so far is forgotten
-    before = high_water()
+    before = fresh_high_water()
     timed(method, X, k, 0)
     return high_water() - before
 
 
 def main() -> None:
     kind, name, rows, k = sys.argv[1:]
-    method = METHODS[kind][name]
+    method = PEERS[kind][name]
     if not method.available():
         raise SystemExit(f"{name} needs: pip install {method.install}")
     print(peak_of_fit(method, np.load(rows), int(k)))

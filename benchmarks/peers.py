@@ -26,9 +26,9 @@ from typing import Any
 import numpy as np
 from sklearn.preprocessing import StandardScaler
 
-from benchmarks.datasets import data_folder, load_views, mixture
+from benchmarks.datasets import data_folder, mixture, real_views
 from benchmarks.measure import NeighbourClock, peak_memory, scored, timed
-from benchmarks.methods import METHODS, OURS, REFERENCE, Method, threads
+from benchmarks.methods import OURS, PEERS, REFERENCE, Method, threads
 from benchmarks.report import mean_std, print_table, read_lines, write_lines
 from powerkmeans import MultiViewPowerKMeans
 
@@ -75,16 +75,6 @@ def quick_views() -> tuple[list[np.ndarray], np.ndarray]:
     return [X[:, :25], X[:, 25:]], y
 
 
-def real_views(folder: Path, files: list[str]) -> tuple[list[np.ndarray], np.ndarray]:
-    """Views in single precision and classes of a set that may lie in several files."""
-    parts, classes = [], []
-    for file in files:
-        views, y = load_views(folder, file)
-        parts.append([view.astype(np.float32) for view in views])
-        classes.append(y)
-    return [np.vstack(views) for views in zip(*parts, strict=True)], np.concatenate(classes)
-
-
 def shared_features(views: list[np.ndarray], k: int) -> np.ndarray:
     """Orthogonal random Fourier features of all views side by side, each of unit scatter."""
     draw = {"feature_map": "orf", "s_init": -np.inf, "init": "random", "max_iter": 1, "view_baseline": None}
@@ -110,7 +100,7 @@ def tasks(data: str, kinds: list[str], folder: str | None) -> Iterator[Task]:
 
 def choose(kind: str, wanted: list[str], n_rows: int | None = None) -> dict[str, Method]:
     """The wanted methods that are installed and take so many rows; the reference always, and first."""
-    chosen = {name: method for name, method in METHODS[kind].items() if name in (REFERENCE, *wanted)}
+    chosen = {name: method for name, method in PEERS[kind].items() if name in (REFERENCE, *wanted)}
     ordered = {REFERENCE: chosen[REFERENCE]} | chosen
     small = {name: m for name, m in ordered.items() if n_rows is None or n_rows <= (m.most_rows or n_rows)}
     return {name: method for name, method in small.items() if method.available()}
@@ -119,7 +109,7 @@ def choose(kind: str, wanted: list[str], n_rows: int | None = None) -> dict[str,
 def print_missing(kinds: list[str], wanted: list[str]) -> None:
     """Say which of the wanted methods are skipped, and how to get them."""
     for kind in kinds:
-        for name, method in METHODS[kind].items():
+        for name, method in PEERS[kind].items():
             if name in wanted and not method.available():
                 print(f"{name} is skipped: pip install {method.install}")
 
@@ -166,7 +156,7 @@ def merged(old: list[Row], new: list[Row]) -> list[Row]:
 
 def by_method(rows: list[Row], kind: str) -> dict[str, list[Row]]:
     """Rows by method, in the order of the registry."""
-    groups = {name: [row for row in rows if row["method"] == name] for name in METHODS[kind]}
+    groups = {name: [row for row in rows if row["method"] == name] for name in PEERS[kind]}
     return {name: runs for name, runs in groups.items() if runs}
 
 
@@ -256,11 +246,11 @@ def try_picture(rows: list[Row], path: Path) -> None:
 
 
 def parse(given: list[str] | None) -> argparse.Namespace:
-    names = list(dict.fromkeys(name for methods in METHODS.values() for name in methods))
+    names = list(dict.fromkeys(name for methods in PEERS.values() for name in methods))
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", help="folder of .npz data sets (default: $POWERKMEANS_DATA)")
     parser.add_argument("--sets", nargs="+", choices=[*FILES, MIXTURE], default=[*FILES, MIXTURE])
-    parser.add_argument("--kinds", nargs="+", choices=METHODS, default=list(METHODS))
+    parser.add_argument("--kinds", nargs="+", choices=PEERS, default=list(PEERS))
     parser.add_argument("--methods", nargs="+", choices=names, default=names, help=f"besides {REFERENCE}")
     parser.add_argument("--repeats", type=int, default=5, help="timed fits of the first seed")
     parser.add_argument("--seeds", type=int, default=5)

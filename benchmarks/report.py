@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -54,13 +53,19 @@ def read_lines(name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()[1:]] if path.exists() else []
 
 
-def print_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """A Markdown table on stdout."""
+def table_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A Markdown table."""
     text = [[str(cell) for cell in row] for row in rows]
     widths = [max(len(row[i]) for row in [list(header), *text]) for i in range(len(header))]
-    for row in [list(header), ["-" * w for w in widths], *text]:
-        print("| " + " | ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) + " |")
-    sys.stdout.flush()
+    lines = [list(header), ["-" * w for w in widths], *text]
+    return "\n".join(
+        "| " + " | ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) + " |" for row in lines
+    )
+
+
+def print_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """A Markdown table on stdout."""
+    print(table_text(header, rows), flush=True)
 
 
 def mean_std(values: Sequence[float], digits: int = 3) -> str:

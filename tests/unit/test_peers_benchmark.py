@@ -3,7 +3,7 @@ import sys
 import numpy as np
 import pytest
 from benchmarks import measure, peers, report
-from benchmarks.methods import METHODS, OURS, REFERENCE, Answer
+from benchmarks.methods import OURS, PEERS, REFERENCE, Answer
 
 OPTIONAL = {"faiss", "faiss, 10 starts", "fastkmeans"}
 
@@ -20,9 +20,9 @@ def test_quick_run_measures_every_method_and_says_how_to_install_the_others(with
     peers.main(["--quick"])
     printed = capsys.readouterr().out
     rows = report.read_lines("peers_quick")
-    for kind, methods in METHODS.items():
+    for kind, methods in PEERS.items():
         assert {row["method"] for row in rows if row["kind"] == kind} == methods.keys() - OPTIONAL
-    for name in {name for methods in METHODS.values() for name in methods} - OPTIONAL:
+    for name in {name for methods in PEERS.values() for name in methods} - OPTIONAL:
         assert f"| {name} " in printed or f"| **{name}** " in printed
     assert "faiss is skipped: pip install faiss-cpu" in printed
     assert "fastkmeans is skipped: pip install fastkmeans" in printed
@@ -65,7 +65,7 @@ def test_picture_of_two_sets(tmp_path):
 
 
 def test_large_data_leave_out_what_cannot_take_them():
-    wanted = list(METHODS["raw"])
+    wanted = list(PEERS["raw"])
     assert "SpectralClustering" in peers.choose("raw", wanted, 5_000)
     assert "SpectralClustering" not in peers.choose("raw", wanted, 5_001)
     assert list(peers.choose("raw", [OURS])) == [REFERENCE, OURS]

@@ -1,0 +1,81 @@
+"""The systems of the paper as settings of our two estimators.
+
+Without a setting a method keeps only what defines it (feature map, membership) and takes our defaults for the
+rest; with an ``s_init`` it takes the paper's form: annealing from there after a k-means start, and several views
+compared by their losses as they are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from benchmarks.methods.interface import Answer, Method, Run, Views, square
+from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
+
+STARTS = (-5.0, -10.0, -15.0, -20.0, -25.0)
+ENTROPIES = (0.1, 1.0, 10.0, 100.0, 1000.0)
+LANDMARKS = 432
+_OURS: dict[str, Any] = {"module": "powerkmeans", "install": "powerkmeans"}
+_PAPER_VIEWS = {"view_scaling": None, "view_baseline": None, "bandwidth": "median", "anneal_every": 2}
+
+
+def one_view(paper: dict[str, Any] | None = None, **defining: Any) -> Run:
+    """``KernelPowerKMeans`` with what defines a method; ``paper`` is added when a setting has ``s_init``."""
+
+    def run(views: Views, k: int, seed: int, **setting: Any) -> Answer:
+        (X,) = views
+        form = (paper or {}) if "s_init" in setting else {}
+        model = KernelPowerKMeans(k, random_state=seed, **(defining | form | setting)).fit(X)
+        return Answer(model.labels_, sum(restart["n_iter"] for restart in model.restarts_))
+
+    return run
+
+
+def fitted(views: Views, k: int, seed: int, **parameters: Any) -> MultiViewPowerKMeans:
+    """A fitted ``MultiViewPowerKMeans``, in the paper's form if ``s_init`` is given."""
+    form = _PAPER_VIEWS if "s_init" in parameters else {}
+    return MultiViewPowerKMeans(k, random_state=seed, **(form | parameters)).fit(views)
+
+
+def many_views(**defining: Any) -> Run:
+    """``MultiViewPowerKMeans`` with what defines a method, in the paper's form when a setting has ``s_init``."""
+
+    def run(views: Views, k: int, seed: int, **setting: Any) -> Answer:
+        model = fitted(views, k, seed, **(defining | setting))
+        weights = " ".join(f"{weight:.3f}" for weight in model.view_weights_)
+        return Answer(
+            model.labels_, sum(restart["n_iter"] for restart in model.restarts_), note=f"view weights {weights}"
+        )
+
+    return run
+
+
+def _single(run: Run, **more: Any) -> Method:
+    return Method(run, **_OURS, **more)
+
+
+def _several(run: Run, **more: Any) -> Method:
+    return Method(run, several=True, **_OURS, **more)
+
+
+_ONE_GRID = {"s_init": STARTS}
+_MANY_GRID = {"s_init": STARTS, "entropy": ENTROPIES}
+_NYSTROEM = {"feature_map": "nystroem", "n_components": LANDMARKS}
+
+SINGLE_VIEW: dict[str, Method] = {
+    "ours, defaults": _single(one_view()),
+    "ours, nystroem 432": _single(one_view(**_NYSTROEM)),
+    "kernel k-means": _single(one_view(feature_map="exact", s_init=-np.inf, n_init=10), bytes_needed=square()),
+    "power k-means": _single(one_view(feature_map="identity"), grid=_ONE_GRID),
+    "KPKM": _single(one_view(feature_map="exact"), grid=_ONE_GRID, bytes_needed=square()),
+    "RFF-KPKM": _single(one_view({"anneal_every": 3}, feature_map="rff"), grid=_ONE_GRID),
+}
+MULTI_VIEW: dict[str, Method] = {
+    "ours, defaults": _several(many_views()),
+    "ours, nystroem 432": _several(many_views(**_NYSTROEM, membership="possibilistic")),
+    "MKPKM": _several(many_views(feature_map="exact", membership="fuzzy"), grid=_MANY_GRID, bytes_needed=square()),
+    "RFF-MKPKM": _several(many_views(feature_map="rff", membership="fuzzy"), grid=_MANY_GRID),
+    "IP-RFF-MKPKM": _several(many_views(feature_map="rff", membership="possibilistic"), grid=_MANY_GRID),
+}

@@ -1,0 +1,1 @@
+"""The paper's experiments as commands: ``benchmarks.paper.tables`` and ``benchmarks.paper.figures``."""
