@@ -122,7 +122,7 @@ def test_defaults_end_where_they_do_on_eigen_features(membership):
     assert model.inertia_ == pytest.approx(twin.inertia_, rel=1e-8)
     assert clustering_accuracy(twin.labels_, model.labels_) == 1.0
     assert clustering_accuracy(Y, model.labels_) > 0.95
-    assert model.n_components_ == len(X)
+    assert model.n_components_ == model.n_samples_seen_ == len(X)
 
 
 def test_kernel_kmeans_is_the_limit():
@@ -167,10 +167,126 @@ def test_linear_kernels_are_plain_power_kmeans():
     assert given.inertia_ == pytest.approx(plain.inertia_, rel=1e-8)
     assert clustering_accuracy(plain.labels_, given.labels_) == 1.0
     assert np.allclose(np.sort(given.transform(K)), np.sort(plain.transform(X)), rtol=1e-6)
-    with pytest.raises(ValueError, match="uneven diagonal"):
-        given.transform(X[:5] @ X.T)
-    mixed = (X[:9] + 0.1) @ X.T
-    assert clustering_accuracy(plain.predict(X[:9] + 0.1), given.predict(mixed)) == 1.0
+    with pytest.raises(ValueError, match=r"Sample 1 is new.*uneven diagonal"):
+        given.transform(np.concatenate([X[:1], X[:5] + 0.1]) @ X.T)
+
+
+def test_rows_of_an_uneven_training_matrix_are_known_in_any_order_and_by_content():
+    K = X @ X.T
+    model = KernelPowerKMeans(4, feature_map="exact", kernel="precomputed", random_state=0).fit(K)
+    whole = model.transform(K)
+    assert np.allclose(model.transform(K[::-1]), whole[::-1])
+    assert np.allclose(model.transform(K[7:31]), whole[7:31])
+    tiny = np.array([[1, 0], [1, 0], [0, 1], [0, 2.0]])
+    model = KernelPowerKMeans(2, feature_map="exact", kernel="precomputed", random_state=0).fit(tiny @ tiny.T)
+    grown = np.array([[1, 50], [1, 3], [7, 1], [9, 2.0]])  # with the diagonal of the training matrix
+    with pytest.raises(ValueError, match="Sample 0 is new"):
+        model.transform(grown @ tiny.T)
+
+
+@pytest.mark.parametrize("factor", [0.1, 1.1, 3.0, 100.0])
+def test_labels_are_right_whatever_the_length_of_a_new_sample(factor):
+    K = X @ X.T
+    model = KernelPowerKMeans(4, feature_map="exact", kernel="precomputed", random_state=0).fit(K)
+    centers, new = model.cluster_centers_ @ X, factor * X + 0.01
+    nearest = np.argmin(((new[:, None] - centers) ** 2).sum(-1), axis=1)
+    assert np.array_equal(model.predict(new @ X.T), nearest)
+
+
+def test_a_diagonal_even_to_rounding_is_even():
+    lengths = np.linalg.norm(X, axis=1)
+    K = (X @ X.T) / lengths[:, None] / lengths
+    assert np.ptp(np.diagonal(K)) > 0
+    model = KernelPowerKMeans(4, feature_map="exact", kernel="precomputed", random_state=0).fit(K)
+    new = X[:6] + 0.3
+    between = (new / np.linalg.norm(new, axis=1, keepdims=True)) @ (X / lengths[:, None]).T
+    assert np.all(np.isfinite(model.transform(between)))
+
+
+@pytest.mark.parametrize(
+    "make", [lambda v: v @ v.T, lambda v: (v @ v.T + 1) ** 3, lambda v: rbf_kernel(v, gamma=1e-3)]
+)
+@pytest.mark.parametrize("shift", [0.0, 100.0])
+def test_kernels_with_rounding_are_kernels(make, shift):
+    single = make((X + shift).astype(np.float32)).astype(np.float32)
+    given = KernelPowerKMeans(4, feature_map="exact", kernel="precomputed", random_state=0).fit(single)
+    double = KernelPowerKMeans(4, feature_map="exact", kernel="precomputed", random_state=0).fit(
+        make((X + shift).astype(np.float32).astype(np.float64))
+    )
+    assert given.inertia_ == pytest.approx(double.inertia_, rel=0.05)
+
+
+@pytest.mark.parametrize("bandwidth", [1e3, 1e5])
+def test_wide_kernels_are_kernels(bandwidth):
+    for kernel in ("rbf", "matern32"):
+        model = KernelPowerKMeans(4, feature_map="exact", kernel=kernel, bandwidth=bandwidth, random_state=0).fit(
+            X
+        )
+        assert clustering_accuracy(Y, model.labels_) > 0.9
+
+
+@pytest.mark.parametrize("fill", [np.nan, np.inf, 1e300, 0.0])
+@pytest.mark.parametrize("marked", [True, False])
+def test_what_absent_samples_hold_does_not_matter(fill, marked):
+    if not marked and not np.isnan(fill):
+        pytest.skip("only NaN tells by itself")
+    present = np.ones((len(X), 2), dtype=bool)
+    present[:20, 0] = False
+    rows, K = X.copy(), rbf_kernel(X, gamma=0.02)
+    rows[:20] = fill
+    expected_rows, expected = X.copy(), K.copy()
+    expected_rows[:20] = 0
+    K[:20], K[:, :20] = fill, fill
+    mask = present if marked else None
+    for kernels, views, plain in (
+        ("rbf", [rows, OTHER], [expected_rows, OTHER]),
+        (["precomputed", "rbf"], [K, OTHER], [expected, OTHER]),
+    ):
+        parameters = {"feature_map": "exact", "kernel": kernels, "random_state": 0}
+        model = MultiViewPowerKMeans(4, **parameters).fit(views, present=mask)
+        twin = MultiViewPowerKMeans(4, **parameters).fit(plain, present=present)
+        assert model.inertia_ == pytest.approx(twin.inertia_, rel=1e-8)
+        assert np.array_equal(model.predict(views, present=mask), model.labels_)
+        assert np.all(np.isfinite(model.transform([v[30:40] for v in views])))
+
+
+def test_a_view_that_nobody_has_does_not_need_lengths():
+    views = {"g": X @ X.T, "r": OTHER}
+    model = MultiViewPowerKMeans(
+        4, feature_map={"g": "exact", "r": "rff"}, kernel={"g": "precomputed"}, random_state=0
+    ).fit(views)
+    assert np.all(np.isfinite(model.transform({"g": None, "r": OTHER[:5]})))
+
+
+def test_more_clusters_than_explicit_rows(monkeypatch):
+    monkeypatch.setattr(preparation, "EXPLICIT_ROWS", 20)
+    model = KernelPowerKMeans(30, feature_map="exact", s_init=-np.inf, random_state=0).fit(X)
+    assert len(set(model.labels_)) == 30
+
+
+def test_samples_without_weight_do_not_count_in_a_given_matrix():
+    K = X @ X.T
+    large = np.zeros((len(X) + 2, len(X) + 2))
+    large[: len(X), : len(X)] = K
+    large[-2:, -2:] = [[1e40, 0], [0, -1]]
+    weight = np.ones(len(large))
+    weight[-2:] = 0
+    parameters = {"feature_map": "exact", "kernel": "precomputed", "random_state": 0}
+    padded = KernelPowerKMeans(4, **parameters).fit(large, sample_weight=weight)
+    plain = KernelPowerKMeans(4, **parameters).fit(K)
+    assert padded.inertia_ == pytest.approx(plain.inertia_, rel=1e-8)
+
+
+def test_data_frames_name_their_samples():
+    pd = pytest.importorskip("pandas")
+    labels = [f"s{i}" for i in range(len(X))]
+    K = pd.DataFrame(rbf_kernel(X, gamma=0.02), index=labels, columns=labels)
+    parameters = {"feature_map": "exact", "kernel": "precomputed", "random_state": 0}
+    KernelPowerKMeans(4, **parameters).fit(K)
+    with pytest.raises(ValueError, match="rows in another order"):
+        KernelPowerKMeans(4, **parameters).fit(K[labels[::-1]])
+    with pytest.raises(ValueError, match="rows in another order"):
+        MultiViewPowerKMeans(4, **parameters).fit({"g": K[labels[::-1]]})
 
 
 @pytest.mark.parametrize("scale", [1e-30, 1e30])
@@ -281,7 +397,7 @@ def test_memory_is_checked_before_it_is_allocated(monkeypatch):
     assert found is None or found > 0
 
 
-INDEFINITE = np.array([[1.0, 2.0, 0.0], [2.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+INDEFINITE = np.array([[1.0, 0.9, -0.9], [0.9, 1.0, 0.9], [-0.9, 0.9, 1.0]])  # although every pair is possible
 
 
 @pytest.mark.parametrize(
@@ -292,6 +408,7 @@ INDEFINITE = np.array([[1.0, 2.0, 0.0], [2.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
         (np.diag([1.0, -1.0, 2.0, 1.0]), "negative diagonal entry -1 .sample 1."),
         (np.zeros((4, 4)), "diagonal of zeros"),
         (np.ones((4, 4)), "nothing to cluster"),
+        (np.array([[1.0, 5.0, 0], [5.0, 1.0, 0], [0, 0, 1.0]]), "samples 0 and 1 exceeds"),
         (INDEFINITE, "not positive semi-definite"),
     ],
 )
@@ -317,6 +434,10 @@ def test_what_exact_kernels_cannot_do(tmp_path):
         KernelPowerKMeans(4, feature_map="exact", init=X[:4]).fit(X)
     with pytest.raises(ValueError, match="add up to 1"):
         KernelPowerKMeans(4, feature_map="exact", init=np.ones((4, len(X)))).fit(X)
+    present = np.ones((len(X), 2), dtype=bool)
+    present[3, 0] = False
+    with pytest.raises(ValueError, match=r"view_0.*gives weight to sample 3, which lacks that view"):
+        MultiViewPowerKMeans(4, feature_map="exact", init=[shares(), shares()]).fit([X, OTHER], present=present)
     with pytest.raises(ValueError, match="only feature_map='exact' takes"):
         KernelPowerKMeans(4, kernel="precomputed").fit(X @ X.T)
     with pytest.raises(ValueError, match="120 features"):

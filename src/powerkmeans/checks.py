@@ -59,19 +59,23 @@ def check_init(init: Any, n_clusters: int, n_features: int, n_outputs: int, dtyp
     return centers.astype(dtype)
 
 
-def check_shares(init: Any, n_clusters: int, n_samples: int) -> Array:
-    """Check given centroids of an exact kernel: weights of the training samples."""
-    if np.ndim(init) != 2 or np.shape(init) != (n_clusters, n_samples):
+def check_shares(name: str, init: Any, n_clusters: int, present: Array) -> Array:
+    """Check given centroids of a view of exact kernel: weights of the training samples that are present."""
+    expected = (n_clusters, len(present))
+    if np.ndim(init) != 2 or np.shape(init) != expected:
         raise ValueError(
-            f"With feature_map='exact', centroids are weights of the training samples: init must have the shape "
-            f"(n_clusters, n_samples) = {(n_clusters, n_samples)}, got {np.shape(init)}."
+            "With feature_map='exact', centroids are weights of the training samples: init of view "
+            f"{name!r} must have the shape (n_clusters, n_samples) = {expected}, got {np.shape(init)}."
         )
     shares = check_array(init, dtype=np.float64, input_name="init")
+    absent = np.flatnonzero(np.any(shares != 0, axis=0) & ~present)
+    if len(absent):
+        raise ValueError(f"init (view {name!r}) gives weight to sample {absent[0]}, which lacks that view.")
     wrong = np.flatnonzero(np.abs(np.sum(shares, axis=1) - 1) > 1e-6)
     if len(wrong):
         raise ValueError(
-            f"The weights of the training samples must add up to 1 in each row of init; row {wrong[0]} adds up to "
-            f"{np.sum(shares[wrong[0]]):g}."
+            f"The weights of the training samples must add up to 1 in each row of init (view {name!r}); row "
+            f"{wrong[0]} adds up to {np.sum(shares[wrong[0]]):g}."
         )
     return shares
 

@@ -39,7 +39,6 @@ from powerkmeans.types import (
     Array,
     Block,
     Engine,
-    FeatureMap,
     Float64Array,
     Parameters,
     PassStatistics,
@@ -224,24 +223,10 @@ def _open(
     """Rows seen through the model's maps, in the given precision."""
     rows = open_engine(engine, model.used(views))
     kernel = choose_kernel(rows.kernel)
-    used = model.used(views).arrays
-    fitted = (m.seen_on(X) if isinstance(m, CentredKernel) else m for m, X in zip(model.maps, used, strict=True))
+    fitted = (m.for_new(order_only=labels_only) if isinstance(m, CentredKernel) else m for m in model.maps)
     maps = tuple(kernel.accelerated(replace(m, dtype=dtype.name)) for m in fitted)
-    if not labels_only:
-        _check_distances(model, maps)
     working = WORKING_PER_CLUSTER * len(model.parameters.centers)
     return rows.with_features(maps, keep=False, working=working)
-
-
-def _check_distances(model: Model, maps: tuple[FeatureMap, ...]) -> None:
-    """Reject what needs distances of new samples that a given kernel matrix does not tell."""
-    for index, feature_map in zip(model.used_views, maps, strict=True):
-        if isinstance(feature_map, CentredKernel) and not feature_map.base.knows_own_values:
-            raise ValueError(
-                f"view {model.view_names[index]!r}: kernels between new and training samples do not tell the "
-                "distances of new samples, because kernel='precomputed' was fitted with an uneven diagonal. "
-                "predict gives labels; for the rest divide k(x, y) by sqrt(k(x, x) k(y, y)), in fit and here."
-            )
 
 
 def warn_if_unwell(result: FitResult, settings: Settings) -> None:

@@ -225,7 +225,7 @@ class FeatureMap(Protocol):
 class KernelRows(Protocol):
     """A map whose outputs are rows of a kernel matrix; it also tells the squared lengths of their features."""
 
-    def rows_and_norms(self, X: Array, start: int) -> tuple[Array, Array]: ...
+    def rows_and_norms(self, X: Array, start: int, present: Array | None) -> tuple[Array, Array]: ...
 
 
 class RowSample(NamedTuple):

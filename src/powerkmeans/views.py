@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_array, validate_data
 
 from powerkmeans.checks import check_enough_rows, check_weight
+from powerkmeans.gram import given_kernels, without_absent
 from powerkmeans.sources import Source
 from powerkmeans.tables import (
     as_table,
@@ -280,7 +281,7 @@ def _check_tables(
     widths: dict[str, int] | None = None,
 ) -> tuple[list[Array], NDArray[np.bool_]]:
     """Every view as a float array, and which samples have it; rows that a view lacks may hold anything."""
-    arrays = list[Array]()
+    arrays, kernels = list[Array](), given_kernels(estimator, tuple(tables), fitting=widths is None)
     for index, (name, table) in enumerate(tables.items()):
         if table is None and widths is not None:  # no memory for a view that no sample has
             arrays.append(np.broadcast_to(np.zeros((), dtype[0]), (len(mask), widths[name])))
@@ -290,6 +291,7 @@ def _check_tables(
             arrays.append(table)
             continue
         array = _check_table(estimator, name, table, dtype)
+        array = without_absent(array, mask[:, index], kernels[name]) if name in kernels else array
         mask[:, index] &= ~_absent_rows(name, array, mask[:, index])
         arrays.append(array)
     return arrays, mask

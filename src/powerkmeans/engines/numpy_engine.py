@@ -24,6 +24,8 @@ from powerkmeans.types import Array, Block, FeatureMap, KernelRows, P, RowSample
 # enough work for the interpreter not to matter
 BLOCK_BYTES = 2**24
 SMALLEST_BLOCK, LARGEST_BLOCK = 32, 2**14
+# rows of a kernel matrix are as wide as there are samples, and so are the sums of a block of them
+KERNEL_ROWS = 512
 # blocks a thread that are read before they are needed
 BLOCKS_AHEAD = 4
 # a sample of a file goes by all hashes if these many bytes a row fit the budget, else by those of this many times
@@ -97,8 +99,9 @@ class NumpyEngine:
         self.dtype = views.dtype
         width = sum(m.n_outputs for m in maps) if maps else sum(v.shape[1] for v in views.arrays)
         rows = BLOCK_BYTES // (max(1, width, working) * self.dtype.itemsize)
-        self.block_rows = int(np.clip(rows // 32 * 32, SMALLEST_BLOCK, LARGEST_BLOCK))
         kernel_rows = any(isinstance(m, KernelRows) for m in maps or ())
+        smallest = KERNEL_ROWS if kernel_rows else SMALLEST_BLOCK
+        self.block_rows = int(np.clip(rows // 32 * 32, smallest, LARGEST_BLOCK))
         self._fits = kernel_rows or self.n_samples * width * self.dtype.itemsize <= options.memory_budget
 
     def with_features(self, maps: tuple[FeatureMap, ...], keep: bool, working: int = 0) -> NumpyEngine:
@@ -195,7 +198,8 @@ class NumpyEngine:
         present = self._present_rows(index)
         with np.errstate(invalid="ignore"):
             start, parts = self._rows(index).start, zip(self._maps, self._zeroed(raw, present), strict=True)
-            pairs = [_rows_and_norms(m, view, start) for m, view in parts]
+            there = [None] * len(self._maps) if present is None else list(present)
+            pairs = [_rows_and_norms(m, view, start, o) for (m, view), o in zip(parts, there, strict=True)]
             views = self._zeroed(tuple(rows for rows, _ in pairs), present)
             norms = tuple(norm for _, norm in pairs)
             norms = norms if present is None else tuple(map(np.where, present, norms, [0] * len(norms)))
@@ -265,9 +269,9 @@ class NumpyEngine:
                 wait(running)
 
 
-def _rows_and_norms(feature_map: FeatureMap, X: Array, start: int) -> tuple[Array, Array]:
+def _rows_and_norms(feature_map: FeatureMap, X: Array, start: int, present: Array | None) -> tuple[Array, Array]:
     if isinstance(feature_map, KernelRows):
-        return feature_map.rows_and_norms(X, start)
+        return feature_map.rows_and_norms(X, start, present)
     features = feature_map(X, np)
     return features, np.vecdot(features, features)
 

@@ -56,7 +56,7 @@ class PowerKMeansBase(
         raise NotImplementedError
 
     def _fit_views(self, views: Views, settings: Settings, X: Any, layout: Layout | None = None) -> None:
-        check_exact_views(views, settings)
+        check_exact_views(views, settings, X)
         seed = draw_seed(self.random_state)
         listener = make_listener(self, X, settings.verbose)
         result = fit_views(views, settings, seed, listener)
@@ -134,7 +134,7 @@ class PowerKMeansBase(
         self.restarts_ = [dict(vars(r)) for r in result.restarts]
         self.best_restart_ = result.best
         self.stream_history_ = stream_table(result)
-        self.n_samples_seen_ = 0 if result.stream is None else round(result.stream.n_seen)
+        self.n_samples_seen_ = len(result.labels) if result.stream is None else round(result.stream.n_seen)
         self.drift_ = float(self.stream_history_["drift"][-1]) if len(self.stream_history_["drift"]) else 0.0
         self._keep_views(result)
 
@@ -152,6 +152,7 @@ class PowerKMeansBase(
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
         tags.classifier_tags = ClassifierTags()  # scikit-learn reads them wherever there is predict_proba
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

@@ -350,11 +350,6 @@ class KernelPowerKMeans(PowerKMeansBase):
         check_is_fitted(self)
         return check_single_view(self, X, sample_weight, fitting=False)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
-        return tags
-
     def _keep_views(self, result: FitResult) -> None:
         model = result.model
         (self.cluster_centers_,) = model.cluster_centers()

@@ -100,7 +100,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
 
     init : {"auto", "cloud", "k-means++", "k-means", "random"} or centroids, default="auto"
         Starting centroids; see :class:`KernelPowerKMeans`. Given ones have the form of ``X`` with a row a cluster,
-        or that of ``cluster_centers_``.
+        or that of ``cluster_centers_``, which for a view with ``feature_map="exact"`` are weights of the samples.
 
     n_init : "auto" or int, default="auto"
         Number of runs; see :class:`KernelPowerKMeans`. The one of lowest objective is kept, but a cloud's is kept

@@ -4,35 +4,45 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from powerkmeans.features.kernels import KERNELS, as_dense
 from powerkmeans.features.maps import CentredMap
-from powerkmeans.sources import Source
 from powerkmeans.types import Array, Float64Array
 
 PRECOMPUTED = "precomputed"
 _GIB = 2**30
+# units of rounding that a kernel value is taken to carry
+_ROUNDING = 64
+# a diagonal whose entries differ by no more than this share is even
+_EVEN = 1e-6
+_ROWS_AT_ONCE = 512
 
 
 @dataclass(frozen=True)
 class ExactMap:
     """A sample's kernel with every training row: ``k(x, x_j)``, (b, n), in float64.
 
-    ``share`` holds the weights of the training rows, which add up to one. Rows of a given matrix
-    (``kernel="precomputed"``) come as they are, and ``diagonal`` is that of the training matrix; ``training``
-    tells that the rows to come are those of the training matrix themselves.
+    ``share`` holds the weights of the training rows, which add up to one, and ``noise`` the rounding that kernel
+    values carry. Rows of a given matrix (``kernel="precomputed"``) come as they are; its ``diagonal`` and, if that
+    is uneven, a key of each of its rows tell k(x, x). ``training`` tells that the rows to come are those of the
+    training matrix themselves, ``order_only`` that distances need only be in order.
     """
 
     origin: Array
     rows: Array
     share: Array
     diagonal: Array
+    keys: Array
     kernel: str
     bandwidth: float
+    noise: float
     training: bool = False
+    order_only: bool = False
 
     @property
     def n_components(self) -> int:
@@ -42,28 +52,33 @@ class ExactMap:
     def n_outputs(self) -> int:
         return len(self.share)
 
+    @property
+    def n_coordinates(self) -> int:
+        return len(self.share)
+
     def __call__(self, X: Array, xp: Any) -> Array:
         given = as_dense(X).astype(xp.float64)  # a copy
-        if self.kernel == PRECOMPUTED:
-            return given
-        return KERNELS[self.kernel].gram(given - self.origin, self.rows, self.bandwidth)
+        if self.kernel != PRECOMPUTED:
+            return KERNELS[self.kernel].gram(given - self.origin, self.rows, self.bandwidth)
+        given[:, self.share == 0] = 0  # absent, or of no weight: nothing is made of them
+        return given
 
-    def own_values(self, n_rows: int, start: int) -> Float64Array:
-        """``k(x, x)``: one for the kernels of rows, else from the matrix, or what all training rows have.
+    def rows_and_norms(self, X: Array, start: int, present: Array | None) -> tuple[Array, Array]:
+        """Kernel values alone, for sums over them."""
+        return self(X, np), np.zeros(X.shape[0])
 
-        Where it is not known (``knows_own_values``) it is the largest of the training rows, which keeps the order
-        of distances.
-        """
+    def own_values(self, values: Array, start: int, present: Array | None) -> Float64Array:
+        """``k(x, x)``, NaN where it is not known."""
+        n_rows = len(values)
         if self.kernel != PRECOMPUTED:
             return np.ones(n_rows)
         if self.training:
             return self.diagonal[start : start + n_rows]
-        return np.full(n_rows, np.max(self.diagonal))
-
-    @property
-    def knows_own_values(self) -> bool:
-        """Whether distances to new samples have a value, and not only an order."""
-        return self.kernel != PRECOMPUTED or self.training or bool(np.ptp(self.diagonal) == 0)
+        if len(self.keys) == 0:
+            return np.full(n_rows, np.mean(self.diagonal[self.share > 0]))
+        found = dict(zip(self.keys.tolist(), self.diagonal.tolist(), strict=True))
+        own = np.array([found.get(key, np.nan) for key in row_keys(values).tolist()])
+        return own if present is None else np.where(present, own, 0.0)
 
 
 @dataclass(frozen=True)
@@ -76,40 +91,38 @@ class CentredKernel(CentredMap):
     base: ExactMap
 
     def __call__(self, X: Array, xp: Any) -> Array:
-        return self.rows_and_norms(X, 0)[0]
+        return self.rows_and_norms(X, 0, None)[0]
 
     @property
     def n_coordinates(self) -> int:
         """Numbers that a point of the feature space takes: its coefficients and its values."""
         return 2 * self.n_outputs
 
-    def rows_and_norms(self, X: Array, start: int) -> tuple[Array, Array]:
+    def rows_and_norms(self, X: Array, start: int, present: Array | None) -> tuple[Array, Array]:
         r"""Inner products of centred features with those of the training rows, and their squared lengths.
 
         ``k(x, x_j) - k(x, .) w - (K w)_j + w^T K w`` and ``k(x, x) - 2 k(x, .) w + w^T K w``.
         """
         base, factor = self.base, self.scale**2
         rows = base(X, np)
+        own = base.own_values(rows, start, present)
         mean_value, total = rows @ base.share, float(self.mean @ base.share)
-        squared = np.maximum(base.own_values(len(rows), start) - 2 * mean_value + total, 0)
+        squared = np.maximum(own - 2 * mean_value + total, 0)
         rows -= mean_value[:, None]
         rows -= self.mean - total
-        if factor != 1:
-            rows *= factor
-            squared *= factor
+        unknown = np.isnan(own)
+        if np.any(unknown):
+            if not base.order_only:
+                raise unknown_length(start + int(np.flatnonzero(unknown)[0]))
+            # no centroid is nearer to it than this keeps positive: coefficients add up to one
+            squared[unknown] = 4 * np.max(np.abs(rows[unknown]), axis=1)
+        rows *= factor
+        squared *= factor
         return rows.astype(self.dtype, copy=False), squared.astype(self.dtype, copy=False)
 
-    def for_new(self) -> CentredKernel:
+    def for_new(self, *, order_only: bool = False) -> CentredKernel:
         """The same map for samples that need not be the training ones."""
-        return replace(self, base=replace(self.base, training=False))
-
-    def seen_on(self, X: Array) -> CentredKernel:
-        """The map for given samples: a matrix with the training one's diagonal is taken for that."""
-        diagonal = self.base.diagonal
-        if self.base.kernel != PRECOMPUTED or X.shape[0] != len(diagonal) or isinstance(X, Source):
-            return self
-        same = np.array_equal(X.diagonal(), diagonal)
-        return replace(self, base=replace(self.base, training=bool(same)))
+        return replace(self, base=replace(self.base, training=False, order_only=order_only))
 
     def centred(self, centers: Array) -> Array:
         """Weights of the training rows, which add up to one, as coefficients of the centred features."""
@@ -125,24 +138,62 @@ def make_exact(
     origin: Float64Array, rows: Array, share: Float64Array, kernel: str, bandwidth: float | None
 ) -> ExactMap:
     """Return the map of the given training rows, or of a given matrix if there is no bandwidth."""
+    nothing = np.zeros(0)
     if bandwidth is None:
-        nothing, diagonal = np.zeros((0, 0)), rows.diagonal().astype(np.float64)
-        return ExactMap(np.zeros(0), nothing, share, diagonal, kernel, 0.0, training=True)
+        return _make_given(rows, share, kernel)
     centred = as_dense(rows).astype(np.float64) - origin
-    return ExactMap(origin, centred, share, np.ones(0), kernel, float(bandwidth), training=True)
+    longest = float(np.max(np.vecdot(centred / bandwidth, centred / bandwidth)))
+    noise = _ROUNDING * np.finfo(np.float64).eps * (1 + longest)
+    return ExactMap(origin, centred, share, nothing, nothing, kernel, float(bandwidth), noise, training=True)
+
+
+def _make_given(matrix: Array, share: Float64Array, kernel: str) -> ExactMap:
+    diagonal = matrix.diagonal().astype(np.float64)
+    counted = diagonal[share > 0]
+    noise = _ROUNDING * float(np.finfo(matrix.dtype).eps * np.max(counted))
+    uneven = float(np.ptp(counted)) > max(_EVEN * float(np.max(counted)), noise)
+    nothing = np.zeros(0)
+    made = ExactMap(nothing, np.zeros((0, 0)), share, diagonal, nothing, kernel, 0.0, noise, training=True)
+    if not uneven:
+        return made
+    steps = (slice(start, start + _ROWS_AT_ONCE) for start in range(0, len(diagonal), _ROWS_AT_ONCE))
+    return replace(made, keys=np.concatenate([row_keys(made(matrix[rows], np)) for rows in steps]))
+
+
+def row_keys(rows: Array) -> NDArray[np.uint64]:
+    """A number for the content of each row."""
+    digests = (blake2b(row.tobytes(), digest_size=8).digest() for row in np.ascontiguousarray(rows + 0.0))
+    return np.frombuffer(b"".join(digests), dtype=np.uint64)
+
+
+def unknown_length(row: int) -> ValueError:
+    """What to raise where kernels with training samples do not tell how far a new one is."""
+    return ValueError(
+        f"Sample {row} is new, and its kernels with the training samples do not tell its distances: "
+        "kernel='precomputed' was fitted with an uneven diagonal, so k(x, x) is not known. predict gives its "
+        "label; for the rest divide k(x, y) by sqrt(k(x, x) k(y, y)), in fit and here."
+    )
 
 
 def check_memory(n_samples: int, widths: list[int]) -> None:
-    """Reject kernel matrices that would not fit, with the rows they keep, before anything is allocated."""
+    """Reject kernel matrices that would not fit, with the rows they keep, before anything is allocated.
+
+    ``widths`` are the columns of the rows of each view, 0 for a matrix that is given.
+    """
     n_views, available = len(widths), available_memory()
     needed = 8 * n_samples * (n_samples * n_views + sum(widths))
-    if available is not None and needed > available:
-        matrices = "a kernel matrix" if n_views == 1 else f"{n_views} kernel matrices"
-        raise MemoryError(
-            f"feature_map='exact' needs {matrices} of {n_samples} x {n_samples} numbers: {needed / _GIB:.1f} GiB, "
-            f"and {available / _GIB:.1f} GiB are available. Use feature_map='nystroem' or 'rff', whose memory "
-            "grows linearly with the samples."
-        )
+    if available is None or needed <= available:
+        return
+    matrices = "a kernel matrix" if n_views == 1 else f"{n_views} kernel matrices"
+    way_out = (
+        "Use feature_map='nystroem' or 'rff', whose memory grows linearly with the samples."
+        if all(widths)
+        else "Fit to a sample of the rows and columns; predict labels the others."
+    )
+    raise MemoryError(
+        f"feature_map='exact' needs {matrices} of {n_samples} x {n_samples} numbers: {needed / _GIB:.1f} GiB, and "
+        f"{available / _GIB:.1f} GiB are available. {way_out}"
+    )
 
 
 def available_memory() -> int | None:

@@ -23,6 +23,8 @@ EXPLICIT_ROWS = 2048
 _SMALLEST_PIVOT = 1e-12
 # and what is left of an entry above this share tells of a matrix that is not positive semi-definite
 _INDEFINITE = 1e-6
+# ... unless rounding explains it, which elimination multiplies
+_MANY = 1000
 
 
 class Factor(NamedTuple):
@@ -97,7 +99,8 @@ def make_explicit(
         if isinstance(feature_map, CentredKernel):
             assert sample.rows is not None
             gram = engine.map_rows(_columns, (index, sample.rows))[sample.rows] * there
-            factor = _factor(gram, sample.rows, names[index])
+            noise = feature_map.base.noise * feature_map.scale**2
+            factor = _factor(gram, sample.rows, noise, names[index])
             factors.append(factor)
             views.append(factor.features)
         else:
@@ -106,15 +109,22 @@ def make_explicit(
     return Explicit(sample._replace(views=tuple(views)), tuple(factors), engine)
 
 
-def _factor(gram: Float64Array, rows: NDArray[np.intp], name: str) -> Factor:
-    """Pivoted Cholesky of a kernel matrix; an error if it cannot be one."""
+def _factor(gram: Float64Array, rows: NDArray[np.intp], noise: float, name: str) -> Factor:
+    """Pivoted Cholesky of a kernel matrix whose entries carry some rounding; an error if it cannot be one."""
     largest = float(np.max(np.diagonal(gram)))
-    lower, order, rank, _ = lapack.dpstrf(gram, lower=1, tol=_SMALLEST_PIVOT * largest)
+    if noise > largest:
+        raise ValueError(
+            f"The kernel of view {name!r} is flat: what tells its samples apart is lost in rounding. Use a "
+            "smaller bandwidth, centre the data, or compute the matrix in float64."
+        )
+    smallest = max(_SMALLEST_PIVOT * largest, noise)
+    lower, order, rank, _ = lapack.dpstrf(gram, lower=1, tol=smallest)
     order = order - 1
     features = np.empty((len(gram), rank))
     features[order] = np.tril(lower)[:, :rank]
-    left = float(np.max(np.abs(gram - features @ features.T)))
-    if left > _INDEFINITE * largest:
+    rest = order[rank:]  # the others are reproduced by construction
+    left = float(np.max(np.abs(gram[np.ix_(rest, rest)] - features[rest] @ features[rest].T), initial=0.0))
+    if left > max(_INDEFINITE * largest, _MANY * noise):
         raise ValueError(
             f"The kernel matrix of view {name!r} is not positive semi-definite: entries are off by {left:.3g}; "
             f"the largest squared length is {largest:.3g}. Distances have no meaning then; use a kernel that is."

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from powerkmeans.engines import open_engine
-from powerkmeans.engines.rows import multipliers, row_hashes
+from powerkmeans.engines.rows import multipliers, row_hashes, zero_where_absent
 from powerkmeans.features.bandwidth import median_distance, median_rows
 from powerkmeans.features.dimension import suggest_n_components
-from powerkmeans.features.exact import PRECOMPUTED, CentredKernel, ExactMap, check_memory, make_exact
+from powerkmeans.features.exact import PRECOMPUTED, CentredKernel, ExactMap, make_exact
 from powerkmeans.features.kernels import KERNELS, draw_frequencies
 from powerkmeans.features.maps import (
     BaseMap,
@@ -79,9 +79,7 @@ def prepare_features(views: Views, settings: Settings, seed: int) -> Prepared:
     Views that are constant are left out with a warning.
     """
     own = settings.of_views(views.names)
-    exact = [X for X, mine in zip(views.arrays, own, strict=True) if mine.feature_map == "exact"]
-    if exact:
-        check_memory(exact[0].shape[0], [X.shape[1] for X in exact])
+    if any(mine.feature_map == "exact" for mine in own):
         views = views._replace(weight=views.weight.astype(np.float64))
     return _prepare(views, own, settings, seed)
 
@@ -106,7 +104,9 @@ def _prepare(views: Views, own: tuple[ViewSettings, ...], settings: Settings, se
     bandwidths = _bandwidths(views, samples, own, settings.engine, seed)
     choices = enumerate(zip(samples, bandwidths, own, strict=True))
     maps = tuple(_map(views, index, *choice, settings.n_clusters, seed) for index, choice in choices)
-    uncentred = tuple(make_centred(m, np.zeros(m.n_outputs), rows.dtype) for m in maps)
+    uncentred = tuple(
+        m if isinstance(m, ExactMap) else make_centred(m, np.zeros(m.n_outputs), rows.dtype) for m in maps
+    )
     means = _means(seen_through(rows, uncentred, settings, keep=False), [m.n_outputs for m in maps])
     centred = tuple(_centred(m, mean, rows.dtype) for m, mean in zip(maps, means, strict=True))
     scaled = settings.view_scaling is not None or views.present is not None
@@ -129,7 +129,8 @@ def _prepare(views: Views, own: tuple[ViewSettings, ...], settings: Settings, se
     prepared = Prepared(rows, features, kernel, views, centred, scatter, sample, tuple(samples), bandwidths, notes)
     if not prepared.dual:
         return prepared
-    some = subsample(sample, EXPLICIT_ROWS, stream(seed, "explicit"))
+    n_rows = max(EXPLICIT_ROWS, 2 * settings.n_clusters)
+    some = subsample(sample, n_rows, stream(seed, "explicit"))
     return prepared._replace(explicit=make_explicit(features, centred, some, views.names))
 
 
@@ -165,9 +166,12 @@ def _prepare_varied(
     return _prepare(rest, tuple(own[i] for i in kept), settings, seed)
 
 
-def seen_through(rows: Engine, maps: tuple[CentredMap, ...], settings: Settings, keep: bool = True) -> Engine:
-    """Rows through centred maps, in the fastest form that there is of them."""
-    fast = tuple(map(choose_kernel(rows.kernel).accelerated, maps))
+def seen_through(
+    rows: Engine, maps: tuple[CentredMap | ExactMap, ...], settings: Settings, keep: bool = True
+) -> Engine:
+    """Rows through maps, in the fastest form that there is of them."""
+    kernel = choose_kernel(rows.kernel)
+    fast = tuple(m if isinstance(m, ExactMap) else kernel.accelerated(m) for m in maps)
     return rows.with_features(fast, keep=keep, working=WORKING_PER_CLUSTER * settings.n_clusters)
 
 
@@ -280,9 +284,10 @@ def _map(
 ) -> BaseMap | ExactMap:
     """The feature map of one view."""
     if own.feature_map == "exact":
-        weight = views.alone(index).weight
+        weight, X = views.alone(index).weight, views.arrays[index]
+        X = X if views.present is None else zero_where_absent(X, views.present[:, index])
         origin = _origin(sample, seed) if bandwidth is not None else np.zeros(0)
-        return make_exact(origin, views.arrays[index], weight / np.sum(weight), own.kernel, bandwidth)
+        return make_exact(origin, X, weight / np.sum(weight), own.kernel, bandwidth)
     if bandwidth is None:
         return IdentityMap(views.arrays[index].shape[1])
     origin, n_components = _origin(sample, seed), _n_components(own, n_clusters)
@@ -337,7 +342,7 @@ def _is_flat(
 ) -> bool:
     """Whether a view varies by rounding alone, or its kernel does not see it vary."""
     if isinstance(base, ExactMap) and base.kernel == PRECOMPUTED:
-        return not scatter > FLAT * float(np.max(base.diagonal))
+        return not scatter > FLAT * float(np.max(base.diagonal[base.share > 0]))
     if isinstance(base, IdentityMap):
         rounding = (16 * float(limits.eps)) ** 2 * float(np.sum(mean**2))
         return rounding > _smallest_scatter(limits) and scatter <= rounding
@@ -357,8 +362,11 @@ def _check_scatter(name: str, base: BaseMap | ExactMap, scatter: float, engine: 
     """Reject features that carry nothing, or whose squares leave the range of their type."""
     limits = np.finfo(engine.dtype)
     if isinstance(base, ExactMap) and base.kernel == PRECOMPUTED:
-        if not scatter > FLAT * float(np.max(base.diagonal)):
-            raise ValueError(f"The kernel matrix of view {name!r} is flat: all its samples are the same point.")
+        if not scatter > FLAT * float(np.max(base.diagonal[base.share > 0])):
+            raise ValueError(
+                f"The kernel matrix of view {name!r} is flat: to rounding, all samples are the same point; there "
+                "is nothing to cluster."
+            )
         return
     if isinstance(base, IdentityMap):
         if scatter * engine.n_samples * 8 > float(limits.max):

@@ -160,7 +160,9 @@ def _place_given(task: Task) -> Parameters:
         given, width = task.settings.init[name], array.shape[1]
         if task.problem.is_dual(view):
             assert prepared.explicit is not None
-            shares = check_shares(given, n_clusters, feature_map.n_outputs)
+            present = prepared.views.present
+            there = np.ones(feature_map.n_outputs, dtype=bool) if present is None else present[:, view]
+            shares = check_shares(name, given, n_clusters, there)
             centers.append(prepared.explicit.pair(shares, view))
             continue
         given = check_init(given, n_clusters, width, feature_map.n_outputs, prepared.engine.dtype)

@@ -15,7 +15,7 @@ from powerkmeans.types import Array, Block, Membership, Parameters, PassStatisti
 # squared distances below this share of the squared norms are taken from differences where digits matter
 SMALL = 1e-6
 # ... and below this share they are rounding, where there are no differences to take
-ROUNDING = 1e-14
+ROUNDING = 1e-13
 # exponents are held to this in logarithms: zero times infinity has no value
 _STEEPEST = -1e30
 
