@@ -49,8 +49,8 @@ from powerkmeans.types import (
 )
 from powerkmeans.warn import warn_caller
 
-# another start replaces the cloud's answer only if it is better by more than the features' own error
-CLOUD_MARGIN = 0.01
+# another start replaces the cloud's answer only if it is better by more than this share of the loss
+CLOUD_MARGIN = 0.002
 # lambda over the loss of a view before there are clusters: at 1 a noise view keeps a third of the weight of
 # two, at 0.3 a fourteenth
 ENTROPY_SHARE = 0.3
@@ -155,8 +155,7 @@ def _with_entropy(task: Task) -> Task:
 def choose_restart(restarts: list[Restart]) -> int:
     """The run of lowest hard objective; the best from the cloud is kept unless another kind clearly beats it.
 
-    The cloud's answer does not depend on the draw of rows, and differences below one per cent are within
-    the features' own error.
+    The cloud's answer does not depend on the draw of rows; smaller differences of cost say nothing about clusters.
     """
     values = np.array([restart.hard_objective for restart in restarts])
     clouds = np.array([restart.init == "cloud" for restart in restarts])

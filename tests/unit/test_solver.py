@@ -201,9 +201,9 @@ def test_a_move_unites_the_halves_of_a_round_cluster():
 @pytest.mark.parametrize(
     ("inits", "values", "kept"),
     [
-        (["cloud", "k-means++"], [100.0, 99.5], 0),
-        (["cloud", "k-means++"], [100.0, 98.5], 1),
-        (["cloud", "cloud", "k-means++"], [100.0, 99.9, 99.5], 1),
+        (["cloud", "k-means++"], [100.0, 99.9], 0),
+        (["cloud", "k-means++"], [100.0, 99.5], 1),
+        (["cloud", "cloud", "k-means++"], [100.0, 99.9, 99.8], 1),
         (["k-means++", "k-means++"], [100.0, 99.9], 1),
     ],
 )

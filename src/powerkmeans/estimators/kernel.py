@@ -102,7 +102,7 @@ class KernelPowerKMeans(PowerKMeansBase):
 
     n_init : "auto" or int, default="auto"
         Number of runs; the one of lowest cost is kept, but a cloud's is kept unless another's is more than
-        1 % lower. ``"auto"``: two for ``init="auto"`` with ``s_init="auto"`` (the cloud and k-means++), else
+        0.2 % lower. ``"auto"``: two for ``init="auto"`` with ``s_init="auto"`` (the cloud and k-means++), else
         one. With an integer, ``init="auto"`` runs the cloud once and k-means++ for the rest. Given
         centroids are run once.
 
