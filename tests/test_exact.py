@@ -9,15 +9,18 @@ import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV
 
-from helpers import blobs, make_present
+from helpers import blobs, make_present, make_views
 from oracle import kernel_power_kmeans
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, explain_views, load
 from powerkmeans.engines import NumpyOptions
 from powerkmeans.features import exact as exact_features
+from powerkmeans.fit import make_task
 from powerkmeans.fitting import explicit as explicit_module
-from powerkmeans.fitting import preparation
+from powerkmeans.fitting import moves, preparation
 from powerkmeans.metrics import clustering_accuracy
+from powerkmeans.settings import check_settings
 from powerkmeans.sources import open_source
+from powerkmeans.types import Parameters
 
 X, Y = blobs(4, 5, 30, 1.2)
 OTHER, _ = blobs(4, 3, 30, 2.0, seed=1)
@@ -470,3 +473,54 @@ def test_moves_work_through_coordinates(monkeypatch):
     model = KernelPowerKMeans(4, feature_map="exact", init="random", random_state=3, bandwidth=2.0).fit(far)
     assert clustering_accuracy(np.repeat(np.arange(4), 30), model.labels_) == 1.0
     assert seen
+
+
+def exact_task(views, **parameters):
+    settings = check_settings(
+        MultiViewPowerKMeans(4, feature_map="exact", **parameters).get_params(deep=False), several_views=True
+    )
+    return make_task(make_views(views), settings, seed=0)
+
+
+def test_a_move_through_coordinates_lands_where_it_is_meant_to():
+    """One centroid amid two blobs, two in another: the proposal must fit all four at once."""
+    rng = np.random.default_rng(0)
+    spots = np.array([[0, 0], [3, 0], [0, 3], [9, 9]])
+    views = [np.concatenate([rng.normal(c, 0.05, (30, 2)) for c in spots]) for _ in range(2)]
+    task = exact_task(views, bandwidth=2.0)
+    member = np.repeat(np.eye(4), 30, axis=1)
+    half = np.concatenate([member[3, :105], np.zeros(15)]), np.concatenate([np.zeros(105), member[3, 105:]])
+    stuck = np.stack([member[0] + member[1], member[2], *half])
+    stuck /= stuck.sum(axis=1, keepdims=True)
+    pairs = np.concatenate([task.prepared.explicit.pair(stuck, view) for view in range(2)], axis=1)
+    start = Parameters(pairs, task.uniform_weights())
+    moved = moves._proposal(task, start, task.sample_features(task.stream("moves")))
+    assert task.hard_objective(moved)[1] < 0.05 * task.hard_objective(start)[1]
+
+
+def test_constants_stand_for_all_samples_where_a_sample_is_seen(monkeypatch):
+    whole = exact_task([X, OTHER])
+    monkeypatch.setattr(preparation, "EXPLICIT_ROWS", 60)
+    some = exact_task([X, OTHER])
+    assert len(some.prepared.explicit.sample.weight) == 60
+    assert some.problem.entropy == pytest.approx(whole.problem.entropy, rel=0.05)
+    assert np.allclose(some.problem.baseline, whole.problem.baseline, rtol=0.2)
+
+
+def test_weights_of_samples_add_up_to_one_wherever_a_centroid_is():
+    model = quietly(KernelPowerKMeans(4, feature_map="exact", init="cloud", max_iter=1, random_state=0), X)
+    assert np.allclose(model.cluster_centers_.sum(axis=1), 1)
+    feature_map = model._fit.model.maps[0]
+    assert np.allclose(feature_map.uncentred(np.zeros((1, 2 * len(X)))), feature_map.base.share)
+    assert model._fit.stream is None
+
+
+def test_columns_of_samples_without_weight_may_hold_anything():
+    weight = np.ones(len(X))
+    weight[:10] = 0
+    K = X @ X.T
+    model = KernelPowerKMeans(4, feature_map="exact", kernel="precomputed", random_state=0)
+    model.fit(K, sample_weight=weight)
+    other = K.copy()
+    other[:, :10] = 7.0
+    assert np.allclose(model.transform(other[20:30]), model.transform(K[20:30]))
