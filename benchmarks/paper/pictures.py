@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.methods.interface import GIGABYTE
 from benchmarks.paper import protocol
 from benchmarks.paper.cells import Cell, default_cell
-from benchmarks.paper.figure_rows import DIMENSION
+from benchmarks.paper.figure_rows import DIMENSION, LANDMARKS
 from benchmarks.paper.sets import SETS
 from benchmarks.paper.store import Row, Store
 
@@ -175,7 +175,11 @@ def draw_exact(plt: Any, rows: list[Row]) -> Figure:
     """Time, memory and ACC of exact kernel and random features by the number of rows."""
     good = [row | {"n": int(row["data"].split()[1])} for row in rows if "ACC" in row]
     figure, grid = panels(plt, 1, 3, (3.7, 3.0))
-    styles = {"KPKM": (ORANGE, "s", "KPKM, exact kernel"), "RFF-KPKM": (BLUE, "o", "RFF-KPKM")}
+    styles = {
+        "KPKM": (ORANGE, "s", "KPKM, exact kernel"),
+        "RFF-KPKM": (BLUE, "o", "RFF-KPKM"),
+        LANDMARKS: (BLACK, "^", "432 landmarks"),
+    }
     values: list[Callable[[Row], float]] = [
         lambda row: row["seconds"],
         lambda row: row["peak_bytes"] / GIGABYTE,
