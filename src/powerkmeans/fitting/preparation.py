@@ -87,17 +87,7 @@ def prepare_features(views: Views, settings: Settings, seed: int) -> Prepared:
 def _prepare(views: Views, own: tuple[ViewSettings, ...], settings: Settings, seed: int) -> Prepared:
     rows = open_engine(settings.engine, views)
     kernel = choose_kernel(rows.kernel)
-    sample = rows.sample(_sample_size(views), stream_seed(seed, "sample"))
-    if len(sample.weight) == 1:
-        which = "rows" if np.all(views.weight > 0) else "rows of positive weight"
-        raise ValueError(
-            f"All {which} are equal (n_samples={rows.n_samples}, 1 distinct): there is nothing to cluster."
-        )
-    samples = split_sample(sample, views.keys)
-    for index, part in enumerate(samples):
-        if len(part.weight) < 2:  # a view that varies seldom, or that few samples have
-            alone = open_engine(settings.engine, views.alone(index))
-            samples[index] = alone.sample(_sample_size(views), stream_seed(seed, "sample"))
+    sample, samples = _samples(rows, views, settings, seed)
     varied = [len(part.weight) > 1 for part in samples]
     if not all(varied):
         return _prepare_varied(views, varied, own, settings, seed)
@@ -132,6 +122,22 @@ def _prepare(views: Views, own: tuple[ViewSettings, ...], settings: Settings, se
     n_rows = max(EXPLICIT_ROWS, 2 * settings.n_clusters)
     some = subsample(sample, n_rows, stream(seed, "explicit"))
     return prepared._replace(explicit=make_explicit(features, centred, some, views.names))
+
+
+def _samples(rows: Engine, views: Views, settings: Settings, seed: int) -> tuple[RowSample, list[RowSample]]:
+    """Rows of all views together, and distinct ones of each view by itself."""
+    sample = rows.sample(_sample_size(views), stream_seed(seed, "sample"))
+    if len(sample.weight) == 1:
+        which = "rows" if np.all(views.weight > 0) else "rows of positive weight"
+        raise ValueError(
+            f"All {which} are equal (n_samples={rows.n_samples}, 1 distinct): there is nothing to cluster."
+        )
+    samples = split_sample(sample, views.keys)
+    for index, part in enumerate(samples):
+        if len(part.weight) < 2:  # a view that varies seldom, or that few samples have
+            alone = open_engine(settings.engine, views.alone(index))
+            samples[index] = alone.sample(_sample_size(views), stream_seed(seed, "sample"))
+    return sample, samples
 
 
 def _centred(base: BaseMap | ExactMap, mean: Float64Array, dtype: np.dtype[Any]) -> CentredMap:
