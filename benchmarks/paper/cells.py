@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
+from benchmarks.harness.pool import OVER_TIME
+from benchmarks.harness.store import Row, Store, setting_text
 from benchmarks.methods.interface import OUT_OF_MEMORY
 from benchmarks.paper import protocol
-from benchmarks.paper.pool import OVER_TIME
 from benchmarks.paper.protocol import TUNED
 from benchmarks.paper.sets import RAW, STANDARDISED, DataSet
-from benchmarks.paper.store import Row, Store, setting_text
 
 SCORES = ("ACC", "NMI", "Purity")
 

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.harness.progress import Progress
+from benchmarks.harness.store import Row, Store
 from benchmarks.methods import ours
 from benchmarks.methods.interface import GIGABYTE
 from benchmarks.paper import protocol
 from benchmarks.paper.fits import fit
-from benchmarks.paper.progress import Progress
 from benchmarks.paper.protocol import Fit
 from benchmarks.paper.runs import Limits, Runner, fitting_pool
 from benchmarks.paper.sets import (
@@ -26,7 +27,6 @@ from benchmarks.paper.sets import (
     check,
     prepared,
 )
-from benchmarks.paper.store import Row, Store
 
 PROPOSED = "IP-RFF-MKPKM"
 MIDDLE = {"s_init": -15.0, "entropy": 10.0}

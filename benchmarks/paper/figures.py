@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.datasets import data_folder
+from benchmarks.harness.store import Row, Store
 from benchmarks.paper import figure_rows, pictures
 from benchmarks.paper.figure_rows import Plan
 from benchmarks.paper.runs import Limits
-from benchmarks.paper.store import Row, Store
 
 ROOT = Path(__file__).parents[2]
 QUICK_SEEDS = 2

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from benchmarks.harness.store import Row
 from benchmarks.measure import fresh_high_water, high_water
 from benchmarks.methods import Answer, find
 from benchmarks.methods.others import set_limits
 from benchmarks.paper.protocol import Fit
 from benchmarks.paper.sets import prepared
-from benchmarks.paper.store import Row
 from powerkmeans.metrics import clustering_accuracy, normalized_mutual_info, purity
 
 _RUNNER_SHARE = 0.97  # a library's process is stopped before its worker is

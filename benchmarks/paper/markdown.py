@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from benchmarks.harness.store import Store
 from benchmarks.paper import printed, protocol
 from benchmarks.paper.cells import SCORES, Cell, cell, default_cell, has_grid, mean_ranks
 from benchmarks.paper.protocol import DEFAULTS, TUNED
 from benchmarks.paper.sets import RAW, STANDARDISED, DataSet
-from benchmarks.paper.store import Store
 from benchmarks.report import table_text
 
 TITLES = {

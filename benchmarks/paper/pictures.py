@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.harness.store import Row, Store
 from benchmarks.methods.interface import GIGABYTE
 from benchmarks.paper import protocol
 from benchmarks.paper.cells import Cell, default_cell
 from benchmarks.paper.figure_rows import DIMENSION, LANDMARKS
 from benchmarks.paper.sets import SETS
-from benchmarks.paper.store import Row, Store
 
 BLUE, ORANGE, GREEN, BLACK, GREY = "#0072B2", "#D55E00", "#009E73", "#000000", "#8C8C8C"
 MEMORY = 24 * GIGABYTE

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.harness.store import Key, Row, setting_text
 from benchmarks.methods import METHODS, Method, find, ours
 from benchmarks.methods.others import LIBRARIES
 from benchmarks.paper.sets import RAW, RAW_TOO, STANDARDISED, DataSet
-from benchmarks.paper.store import Key, Row, setting_text
 
 DEFAULTS, SCAN, TUNED = "defaults", "scan", "tuned"
 SCAN_SEEDS = 3

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from benchmarks.harness.pool import Pool, one_line
+from benchmarks.harness.progress import Progress
+from benchmarks.harness.store import Row, Store
 from benchmarks.methods import find, threads
 from benchmarks.methods.interface import GIGABYTE, OUT_OF_MEMORY
 from benchmarks.paper import protocol
 from benchmarks.paper.cells import has_grid
 from benchmarks.paper.fits import begin, fit
-from benchmarks.paper.pool import Pool, one_line
-from benchmarks.paper.progress import Progress
 from benchmarks.paper.protocol import DEFAULTS, Fit
 from benchmarks.paper.sets import DataError, DataSet, check
-from benchmarks.paper.store import Row, Store
 
 
 @dataclass(frozen=True)

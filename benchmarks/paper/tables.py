@@ -14,13 +14,13 @@ import argparse
 from pathlib import Path
 
 from benchmarks.datasets import data_folder
+from benchmarks.harness.progress import Progress
+from benchmarks.harness.store import Store
 from benchmarks.methods import METHODS
 from benchmarks.paper import protocol
 from benchmarks.paper.markdown import page
-from benchmarks.paper.progress import Progress
 from benchmarks.paper.runs import Limits, Runner, fitting_pool, planned
 from benchmarks.paper.sets import SETS, SMALL, DataSet
-from benchmarks.paper.store import Store
 
 PAGES = Path(__file__).parents[2] / "docs" / "paper"
 FILES = {"multi": "multi_view.md", "ablation": "ablation.md", "single": "single_view.md"}

@@ -5,15 +5,15 @@ from math import log, sqrt
 import numpy as np
 import pytest
 from benchmarks import report
+from benchmarks.harness.pool import Pool
+from benchmarks.harness.progress import Progress
+from benchmarks.harness.store import KEYS, Store, key_of, read_rows
 from benchmarks.methods import METHODS, Method, find
 from benchmarks.methods.interface import square
 from benchmarks.methods.literal import algorithm_2
 from benchmarks.paper import figures, fits, pictures, printed, protocol, tables
 from benchmarks.paper.cells import Cell, mean_ranks
-from benchmarks.paper.pool import Pool
-from benchmarks.paper.progress import Progress
 from benchmarks.paper.sets import RAW, SETS, STANDARDISED, DataSet, prepared
-from benchmarks.paper.store import KEYS, Store, key_of, read_rows
 from sklearn.metrics import normalized_mutual_info_score
 
 # Methods that a user might add; workers import them by name.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +19,17 @@ def setting_text(setting: dict[str, Any]) -> str:
     return ", ".join(f"{name}={value:g}" for name, value in sorted(setting.items())) or "defaults"
 
 
-def key_of(row: Row) -> Key:
+def key_of(row: Row, keys: Sequence[str] = KEYS) -> Key:
     """What makes a row the only one of its kind."""
-    return tuple(setting_text(row[key]) if key == "setting" else row[key] for key in KEYS)
+    return tuple(setting_text(row[key]) if key == "setting" else row[key] for key in keys)
 
 
 class Store:
     """JSON lines with a line about the machine a run; of two rows with the same key the later one counts."""
 
-    def __init__(self, name: str) -> None:
-        self.path = report.RESULTS / f"{name}.jsonl"
-        self.rows: dict[Key, Row] = {key_of(row): row for row in read_rows(self.path)}
+    def __init__(self, name: str, keys: Sequence[str] = KEYS) -> None:
+        self.path, self.keys = report.RESULTS / f"{name}.jsonl", keys
+        self.rows: dict[Key, Row] = {key_of(row, keys): row for row in read_rows(self.path, keys)}
         self._started = False
 
     def discard(self, unwanted: Callable[[Row], bool]) -> None:
@@ -47,14 +47,14 @@ class Store:
         with self.path.open("a") as file:
             file.write("".join(json.dumps(line) + "\n" for line in lines))
         self._started = True
-        self.rows[key_of(row)] = row
+        self.rows[key_of(row, self.keys)] = row
 
     def of(self, wanted: Iterable[Key]) -> list[Row]:
         """The rows of these keys, as far as there are any."""
         return [self.rows[key] for key in wanted if key in self.rows]
 
 
-def read_rows(path: Path) -> list[Row]:
+def read_rows(path: Path, keys: Sequence[str] = KEYS) -> list[Row]:
     """All whole rows of a file, without the lines about the machine; a half-written one is left out."""
     rows = []
     for line in path.read_text().splitlines() if path.exists() else []:
@@ -62,7 +62,7 @@ def read_rows(path: Path) -> list[Row]:
             row = json.loads(line)
         except json.JSONDecodeError:
             continue
-        if isinstance(row, dict) and all(key in row for key in KEYS):
+        if isinstance(row, dict) and all(key in row for key in keys):
             rows.append(row)
     return rows
 
