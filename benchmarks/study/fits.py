@@ -1,0 +1,83 @@
+"""One fit of the study: a choice of levels, or a peer, on one set with one seed."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from benchmarks.harness.store import Row
+from benchmarks.methods import Answer, Views, find
+from benchmarks.paper.fits import scores
+from benchmarks.study import factors
+from benchmarks.study.factors import BEFORE, Choice
+from benchmarks.study.sets import load
+from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
+
+KEYS = ("data", "choice", "seed")
+_KEPT = ("ACC", "NMI", "Purity", "clusters")
+
+
+class Job(NamedTuple):
+    """What is fitted: ``changed`` are the levels that differ from the defaults before; or a peer's name."""
+
+    data: str
+    seed: int
+    changed: tuple[tuple[str, str], ...] = ()
+    peer: str = ""
+
+    @property
+    def choice(self) -> Choice:
+        return BEFORE | dict(self.changed)
+
+    @property
+    def name(self) -> str:
+        return self.peer or factors.text_of(self.choice)
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return (self.data, self.name, self.seed)
+
+
+def job_of(data: str, choice: Choice, seed: int) -> Job:
+    changed = ((factor, level) for factor, level in choice.items() if level != BEFORE[factor])
+    return Job(data, seed, tuple(changed))
+
+
+def measure(job: Job, folder: Path) -> Row:
+    """Fit and score; processor seconds leave out the data, and do not mind what else the machine does."""
+    inputs = "standardised" if job.peer else factors.inputs_of(job.choice)
+    views, y = load(job.data, folder, job.seed, inputs)
+    k = len(np.unique(y))
+    if not job.peer and len(y) > factors.most_rows(job.choice):
+        return {"error": f"not attempted: for at most {factors.most_rows(job.choice):,.0f} rows"}
+    with warnings.catch_warnings(), threadpool_limits(limits=1), factors.constants(job.choice):
+        warnings.simplefilter("ignore")
+        start, cpu = time.perf_counter(), time.process_time()
+        answer = _peer(job.peer, views, k, job.seed) if job.peer else _ours(job.choice, views, k, job.seed)
+        seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
+    row = {name: value for name, value in scores(y, np.asarray(answer.labels)).items() if name in _KEPT}
+    cpu = cpu if answer.seconds is None else answer.seconds  # a library in a process of its own
+    return row | {"cpu_seconds": round(cpu, 4), "seconds": round(seconds, 4), "note": answer.note}
+
+
+def _ours(choice: Choice, views: Views, k: int, seed: int) -> Answer:
+    parameters = factors.parameters(choice, views, k) | {"random_state": seed}
+    if parameters.get("kernel") == "precomputed":
+        views = [factors.local_kernel(view) for view in views]
+    if len(views) == 1:
+        return Answer(KernelPowerKMeans(k, **parameters).fit(views[0]).labels_)
+    model = MultiViewPowerKMeans(k, **parameters).fit(views)
+    return Answer(model.labels_, note="view weights " + " ".join(f"{w:.3f}" for w in model.view_weights_))
+
+
+def _peer(name: str, views: Views, k: int, seed: int) -> Answer:
+    method = find("multi", name)
+    why = method.why_missing() or method.why_too_large(len(views[0]), len(views), 24e9)
+    if why:
+        raise RuntimeError(why)
+    return method.run(views if method.several else [np.hstack(views)], k, seed)
