@@ -1,4 +1,4 @@
-"""Runs the study: every factor, its two best again with more seeds, all winners together; then, once, the other side."""
+"""Runs the study: every factor, its two best with more seeds, all winners together; then, once, the other side."""
 
 from __future__ import annotations
 
