@@ -40,6 +40,7 @@ from powerkmeans.types import (
     Block,
     Engine,
     Float64Array,
+    Iteration,
     Parameters,
     PassStatistics,
     Problem,
@@ -356,9 +357,21 @@ def _finish(views: Views, task: Task, result: SolverResult) -> FitResult:
         bandwidths=prepared.bandwidths,
         n_used=int(np.sum(used)),
         n_apart=count_apart(parameters, problem, spread_within(final, parameters, problem)),
-        history=result.history,
+        history=_reordered(result.history, order),
         stream=None if problem.dual else _begun_stream(task, final, parameters),
     )
+
+
+def _reordered(history: tuple[Iteration, ...], order: Array) -> tuple[Iteration, ...]:
+    """The history with groups of centroids by their final numbers."""
+    if np.array_equal(order, np.arange(len(order))):
+        return history
+    lines = []
+    for line in history:
+        groups = np.array(line.groups)[order]
+        _, first, which = np.unique(groups, return_index=True, return_inverse=True)
+        lines.append(line._replace(groups=tuple(first[which].tolist())))
+    return tuple(lines)
 
 
 def _begun_stream(task: Task, final: PassStatistics, parameters: Parameters) -> Stream:

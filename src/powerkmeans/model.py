@@ -132,6 +132,7 @@ def history_table(result: FitResult) -> dict[str, Array]:
         "shift": np.array([line.shift for line in lines]),
         "n_distinct": np.array([line.n_distinct for line in lines]),
         "view_weights": result.model.for_all_views([line.view_weights for line in lines], 0.0),
+        "groups": np.array([line.groups for line in lines], dtype=np.int32).reshape(len(lines), -1),
     }
 
 

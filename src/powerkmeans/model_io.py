@@ -226,10 +226,11 @@ def _unpack_restart(entry: dict[str, Any]) -> Restart:
 
 
 def _unpack_history(arrays: dict[str, Any]) -> tuple[Iteration, ...]:
-    names = ("s", "objective", "inertia", "shift", "n_distinct", "view_weights")
+    names = ("s", "objective", "inertia", "shift", "n_distinct", "view_weights", "groups")
+    arrays = {"history.groups": np.zeros((len(arrays["history.s"]), 0), dtype=np.int32)} | arrays  # older files
     columns = [arrays[f"history.{name}"].tolist() for name in names]
-    rows = zip(*columns, strict=True)
-    return tuple(Iteration(*line)._replace(view_weights=tuple(line[-1])) for line in rows)
+    rows = (Iteration(*line) for line in zip(*columns, strict=True))
+    return tuple(line._replace(view_weights=tuple(line.view_weights), groups=tuple(line.groups)) for line in rows)
 
 
 def _map_header(feature_map: CentredMap) -> dict[str, Any]:

@@ -187,7 +187,10 @@ class Status(enum.StrEnum):
 
 
 class Iteration(NamedTuple):
-    """One line of the history: the state that the pass saw, and how far the update moved it."""
+    """One line of the history: the state that the pass saw, and how far the update moved it.
+
+    ``groups`` has, for each centroid, the first of those that it has not separated from.
+    """
 
     s: float
     objective: float
@@ -195,6 +198,7 @@ class Iteration(NamedTuple):
     shift: float
     n_distinct: int
     view_weights: tuple[float, ...]
+    groups: tuple[int, ...] = ()
 
 
 class SolverResult(NamedTuple):

@@ -53,13 +53,15 @@ def test_centers_are_points_of_the_uncentred_feature_space(model):
 
 def test_history_tells_the_story(model):
     history = model.history_
-    assert set(history) == {"s", "objective", "inertia", "shift", "n_distinct", "view_weights"}
+    assert set(history) == {"s", "objective", "inertia", "shift", "n_distinct", "view_weights", "groups"}
     assert all(len(column) == model.n_iter_ for column in history.values())
     finite = history["s"][np.isfinite(history["s"])]
     assert np.all(np.diff(finite) <= 0)
     assert finite[0] == model.s_init_
     assert finite[-1] == model.s_
     assert history["s"][-1] == -np.inf  # the finish, as k-means
+    assert [len(np.unique(line)) for line in history["groups"]] == history["n_distinct"].tolist()
+    assert history["groups"][-1].tolist() == [0, 1, 2]
     assert model.cluster_centers_ == pytest.approx(
         np.stack([features_of(model, X)[model.labels_ == j].mean(axis=0) for j in range(3)]), abs=1e-3
     )

@@ -71,6 +71,15 @@ def test_the_file_is_plain_arrays_and_strict_json(tmp_path):
     assert parsed["version"] == 1
 
 
+def test_a_file_from_before_groups_were_kept_still_loads(tmp_path):
+    KernelPowerKMeans(2, random_state=0).fit(X).save(tmp_path / "model.pkm")
+    header, arrays = model_io.read(tmp_path / "model.pkm")
+    del arrays["history.groups"]
+    model_io.write(tmp_path / "old.pkm", header, arrays)
+    loaded = KernelPowerKMeans.load(tmp_path / "old.pkm")
+    assert loaded.history_["groups"].shape == (loaded.n_iter_, 0)
+
+
 def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "model.npz"
     model = KernelPowerKMeans(3, random_state=0).fit(X)

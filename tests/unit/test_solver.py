@@ -233,6 +233,8 @@ def test_no_stop_while_centroids_are_together():
     assert result.status is Status.CONVERGED
     assert result.history[3].n_distinct == 1
     assert result.history[-1].n_distinct == 2
+    assert result.history[3].groups == (0, 0)
+    assert result.history[-1].groups == (0, 1)
 
 
 @pytest.mark.parametrize("settle_below", [0.0, -3.0])

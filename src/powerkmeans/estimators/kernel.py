@@ -155,7 +155,8 @@ class KernelPowerKMeans(PowerKMeansBase):
         Sum of squared distances to the nearest centroid in feature space: the cost of k-means there.
     history_ : dict of ndarrays
         Per iteration: ``s`` (``-inf`` in the finish), ``objective``, ``inertia``, ``shift`` (largest step of
-        a centroid), ``n_distinct`` (number of distinct centroids) and ``view_weights``.
+        a centroid), ``n_distinct`` (number of distinct centroids), ``view_weights`` and ``groups`` (for each
+        cluster the first of those that it has not separated from).
     status_ : Status
         Why the run stopped; a str: "converged", "cost negligible against the scatter", "max_iter reached"
         or "stopped by a callback".

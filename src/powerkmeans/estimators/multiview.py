@@ -155,7 +155,8 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         Sum of squared distances to the nearest centroid, over all views by their weights.
     history_ : dict of ndarrays
         Per iteration: ``s`` (``-inf`` in the finish), ``objective``, ``inertia``, ``shift`` (largest step of
-        a centroid), ``n_distinct`` (number of distinct centroids) and ``view_weights`` (a column a view).
+        a centroid), ``n_distinct`` (number of distinct centroids), ``view_weights`` (a column a view) and
+        ``groups`` (for each cluster the first of those that it has not separated from).
     status_ : Status
         Why the run stopped; a str: "converged", "cost negligible against the scatter", "max_iter reached"
         or "stopped by a callback".

@@ -11,6 +11,7 @@ from powerkmeans.objective.space import gram_matrix
 from powerkmeans.objective.updates import objective_value, shift_norms, updated
 from powerkmeans.solver.annealing import Pace, Schedule
 from powerkmeans.types import (
+    Array,
     Float64Array,
     Iteration,
     OnIteration,
@@ -94,24 +95,35 @@ def spread_within(sums: PassStatistics, parameters: Parameters, problem: Problem
 
 def count_apart(parameters: Parameters, problem: Problem, spread: float) -> int:
     """Number of centroids that have separated from all earlier ones."""
+    return len(np.unique(groups_together(parameters, problem, spread)))
+
+
+def groups_together(parameters: Parameters, problem: Problem, spread: float) -> Array:
+    """For each centroid the first of those that it has not separated from, itself if it leads."""
     inner = gram_matrix(parameters.centers, parameters.view_weights, problem)
     norms = np.diagonal(inner)
     squared = norms[:, None] + norms - 2 * inner
     rounding = 1e-14 * float(np.max(norms, initial=0.0))
-    close = np.tril(squared <= APART * spread + rounding, k=-1)
-    return int(np.sum(~np.any(close, axis=1)))
+    close = np.tril(squared <= APART * spread + rounding)
+    np.fill_diagonal(close, True)
+    leader = np.argmax(close, axis=1)
+    while not np.array_equal(leader, leader[leader]):
+        leader = leader[leader]
+    return leader
 
 
 def _line(
     s: float, parameters: Parameters, sums: PassStatistics, largest_shift: float, problem: Problem
 ) -> Iteration:
+    groups = groups_together(parameters, problem, spread_within(sums, parameters, problem))
     return Iteration(
         s=s,
         objective=objective_value(sums.loss, parameters, problem),
         hard_cost=float(sums.hard_cost),
         shift=float(np.sqrt(largest_shift)),
-        n_distinct=count_apart(parameters, problem, spread_within(sums, parameters, problem)),
+        n_distinct=len(np.unique(groups)),
         view_weights=tuple(parameters.view_weights.tolist()),
+        groups=tuple(groups.tolist()),
     )
 
 
