@@ -77,7 +77,7 @@ def local_kernel(view: np.ndarray) -> np.ndarray:
     return (vectors * np.maximum(values, 0)) @ vectors.T
 
 
-def _starts(cloud: float, other: float) -> Level:
+def starts(cloud: float, other: float) -> Level:
     return Level(constants={f"{_STARTS}.CLOUD_MULTIPLE": cloud, f"{_STARTS}.OTHER_MULTIPLE": other})
 
 
@@ -114,13 +114,13 @@ FACTORS: dict[str, Levels] = {
         "local, exact": Level({"feature_map": "exact", "kernel": "precomputed"}, most_rows=2500),
     },
     "start": {
-        "0.9": _starts(0.9, 1.2),
-        "0.8": _starts(0.8, 1.2),
-        "1.0": _starts(1.0, 1.2),
-        "1.2": _starts(1.2, 1.2),
-        "1.5": _starts(1.5, 1.2),
-        "0.9, k-means++ 0.9": _starts(0.9, 0.9),
-        "0.9, k-means++ 1.5": _starts(0.9, 1.5),
+        "0.9": starts(0.9, 1.2),
+        "0.8": starts(0.8, 1.2),
+        "1.0": starts(1.0, 1.2),
+        "1.2": starts(1.2, 1.2),
+        "1.5": starts(1.5, 1.2),
+        "0.9, k-means++ 0.9": starts(0.9, 0.9),
+        "0.9, k-means++ 1.5": starts(0.9, 1.5),
     },
     "which run": {
         "margin 0.2 %": _choice(0.002),
@@ -189,10 +189,14 @@ def text_of(choice: Choice) -> str:
     return "; ".join(changed) or "before"
 
 
+def constants_of(choice: Choice) -> dict[str, Any]:
+    """The constants of the library that a choice sets, by their dotted names."""
+    return {name: value for level in levels_of(choice) for name, value in level.constants.items()}
+
+
 @contextmanager
-def constants(choice: Choice) -> Iterator[None]:
-    """Set the constants of the library that a choice names, and put them back."""
-    wanted = {name: value for level in levels_of(choice) for name, value in level.constants.items()}
+def set_constants(wanted: dict[str, Any]) -> Iterator[None]:
+    """Set constants of the library, and put them back."""
     places = {name: (importlib.import_module(name.rpartition(".")[0]), name.rpartition(".")[2]) for name in wanted}
     before = {name: getattr(module, attribute) for name, (module, attribute) in places.items()}
     try:

@@ -55,7 +55,11 @@ def measure(job: Job, folder: Path) -> Row:
     k = len(np.unique(y))
     if not job.peer and len(y) > factors.most_rows(job.choice):
         return {"error": f"not attempted: for at most {factors.most_rows(job.choice):,.0f} rows"}
-    with warnings.catch_warnings(), threadpool_limits(limits=1), factors.constants(job.choice):
+    with (
+        warnings.catch_warnings(),
+        threadpool_limits(limits=1),
+        factors.set_constants(factors.constants_of(job.choice)),
+    ):
         warnings.simplefilter("ignore")
         start, cpu = time.perf_counter(), time.process_time()
         answer = _peer(job.peer, views, k, job.seed) if job.peer else _ours(job.choice, views, k, job.seed)

@@ -1,0 +1,140 @@
+"""The page of the study: a table a factor, all winners together, and both sides beside the peers."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.stats import rankdata
+
+from benchmarks.harness.store import Row
+from benchmarks.report import table_text
+from benchmarks.study.factors import FIRST, Choice, text_of
+from benchmarks.study.rule import SCORES, Standing
+from benchmarks.study.run import Settled
+from benchmarks.study.sets import REAL, SYNTHETIC, StudySet
+
+NAMES = {"before": "ours, defaults before", "after": "ours, defaults now"}
+
+
+def factor_tables(settled: list[Settled]) -> str:
+    """Scan and duel of every factor."""
+    parts = []
+    for found in settled:
+        around = "the defaults before" if found.factor == FIRST else f"`{text_of(found.around)}`"
+        parts += [
+            f"### {found.factor}",
+            f"Around {around}; won: **{found.winner}**.",
+            standing_table(found.scan, found.duel),
+        ]
+    return "\n\n".join(parts)
+
+
+def standing_table(scan: list[Standing], duel: list[Standing] | None = None) -> str:
+    """Levels with mean rank, mean scores and time; the second figures are those of the duel."""
+    again = {standing.level: standing for standing in duel or []}
+    header = ["level", "mean rank", "ACC", "NMI", "time"]
+    header += ["rank of the two", "ACC", "NMI"] if duel else []
+    lines = []
+    for standing in scan:
+        line = [standing.level, _rank(standing), *_percent(standing), f"{standing.seconds:.2f}"]
+        if duel:
+            second = again.get(standing.level)
+            line += ["", "", ""] if second is None else [_rank(second), *_percent(second)]
+        lines.append(line)
+    return table_text(header, lines)
+
+
+def _rank(standing: Standing) -> str:
+    return f"{standing.rank:.2f}" if standing.complete else "not on all sets"
+
+
+def _percent(standing: Standing) -> list[str]:
+    return [f"{100 * standing.scores[name]:.1f}" for name in SCORES]
+
+
+def side_tables(rows: dict[str, list[Row]], side: tuple[StudySet, ...]) -> str:
+    """ACC and NMI of all methods on one side, with mean ranks and times, and the seeds of every cell."""
+    parts = [_score_table(rows, side, score) for score in SCORES]
+    return "\n\n".join([*parts, _time_table(rows, side)])
+
+
+def _cell(rows: list[Row], data: StudySet) -> list[Row]:
+    return [row for row in rows if row["data"] == data.name and "ACC" in row]
+
+
+def _score_table(rows: dict[str, list[Row]], side: tuple[StudySet, ...], score: str) -> str:
+    ranks = mean_ranks(rows, side, score)
+    lines = []
+    for name, mine in rows.items():
+        cells = [[row[score] for row in _cell(mine, data)] for data in side]
+        texts = [
+            f"{100 * np.mean(values):.1f} ± {100 * np.std(values):.1f}" if values else "-" for values in cells
+        ]
+        rank, n_sets = ranks[name]
+        lines.append([NAMES.get(name, name), *texts, f"{rank:.2f} ({n_sets})"])
+    return table_text([score, *[data.name for data in side], "mean rank (sets)"], lines)
+
+
+def mean_ranks(rows: dict[str, list[Row]], side: tuple[StudySet, ...], score: str) -> dict[str, tuple[float, int]]:
+    """Mean rank of every method over the sets that it ran on, as a share of the methods there; and those sets.
+
+    Where not all methods ran, ranks are stretched to the number of all, so that fewer rivals are no advantage.
+    """
+    found: dict[str, list[float]] = {name: [] for name in rows}
+    for data in side:
+        means = {name: [row[score] for row in _cell(mine, data)] for name, mine in rows.items()}
+        there = {name: round(float(np.mean(values)), 3) for name, values in means.items() if values}
+        ranks = rankdata([-value for value in there.values()])
+        stretch = (len(rows) - 1) / max(len(there) - 1, 1)
+        for name, rank in zip(there, ranks, strict=True):
+            found[name].append(1 + (float(rank) - 1) * stretch)
+    return {
+        name: (float(np.mean(values)) if values else float("nan"), len(values)) for name, values in found.items()
+    }
+
+
+def _time_table(rows: dict[str, list[Row]], side: tuple[StudySet, ...]) -> str:
+    lines = []
+    for name, mine in rows.items():
+        cells = [_cell(mine, data) for data in side]
+        texts = [_seconds(cell) for cell in cells]
+        lines.append([NAMES.get(name, name), *texts])
+    return table_text(["processor seconds (seeds)", *[data.name for data in side]], lines)
+
+
+def _seconds(cell: list[Row]) -> str:
+    if not cell:
+        return "-"
+    mean = float(np.mean([row["cpu_seconds"] for row in cell]))
+    return f"{mean:.2g} ({len(cell)})" if mean < 10 else f"{mean:.0f} ({len(cell)})"
+
+
+def failures(rows: dict[str, list[Row]]) -> str:
+    """A line for every method and set without numbers, and why."""
+    lines: dict[str, None] = {}
+    for name, mine in rows.items():
+        for row in mine:
+            if "error" in row:
+                lines[f"- {NAMES.get(name, name)}, {row['data']}: {row['error']}"] = None
+    return "\n".join(lines)
+
+
+def page(
+    settled: list[Settled],
+    final: list[Standing],
+    choice: Choice,
+    sides: dict[str, tuple[dict[str, list[Row]], tuple[StudySet, ...]]],
+) -> str:
+    """All tables, as Markdown."""
+    parts = ["## Both sides"]
+    for title, (rows, side) in sides.items():
+        kinds = {SYNTHETIC: "synthetic families (a seed is a new draw)", REAL: "real sets, standardised"}
+        there = " and ".join(text for kind, text in kinds.items() if any(data.kind == kind for data in side))
+        parts += [f"### {title.capitalize()}: {there}", side_tables(rows, side), failures(rows)]
+    parts += [
+        "## All winners together",
+        f"Chosen: `{text_of(choice)}`.",
+        standing_table(final),
+        "## Factor by factor",
+        factor_tables(settled),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"

@@ -1,0 +1,103 @@
+"""Pictures of the study: what each factor does, and cost and accuracy over the start of the annealing."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from benchmarks.harness.store import Row
+from benchmarks.paper.pictures import BLACK, BLUE, GREY, ORANGE, log_scale
+from benchmarks.study import factors
+from benchmarks.study.factors import BEFORE
+from benchmarks.study.run import Settled
+from benchmarks.study.sets import load
+from powerkmeans import MultiViewPowerKMeans
+from powerkmeans.metrics import clustering_accuracy
+
+MULTIPLES = (0.3, 0.5, 0.7, 0.9, 1.0, 1.2, 1.5, 2.0, 3.0, 5.0)
+STARTED_ON, STARTS, START_SEEDS = "HW2", {"cloud": BLUE, "k-means++": ORANGE}, 5
+START_KEYS = ("init", "multiple", "seed")
+
+
+def start_row(job: tuple[str, float, int], folder: Path) -> Row:
+    """One annealing from a multiple of the critical exponent: its hard cost, accuracy and iterations."""
+    init, multiple, seed = job
+    views, y = load(STARTED_ON, folder, 0, "standardised")
+    level = factors.starts(multiple, multiple).constants
+    with warnings.catch_warnings(), threadpool_limits(limits=1):
+        warnings.simplefilter("ignore")
+        with factors.set_constants(level | factors.FACTORS["moves"]["none"].constants):
+            model = MultiViewPowerKMeans(
+                len(np.unique(y)), feature_map="nystroem", n_components=432, init=init, random_state=seed
+            ).fit(views)
+    found = {"ACC": clustering_accuracy(y, model.labels_), "cost": model.inertia_, "iterations": model.n_iter_}
+    return {"init": init, "multiple": multiple, "seed": seed, "s_init": model.s_init_} | found
+
+
+def draw_starts(plt: Any, rows: list[Row]) -> Any:
+    """Accuracy and cost over the multiple of the critical exponent at which the annealing starts."""
+    figure, (above, below) = plt.subplots(2, 1, figsize=(6.4, 5.2), sharex=True, layout="constrained")
+    least = min(row["cost"] for row in rows)
+    for init, colour in STARTS.items():
+        mine = [row for row in rows if row["init"] == init]
+        multiples = sorted({row["multiple"] for row in mine})
+        for axes, value in ((above, lambda r: 100 * r["ACC"]), (below, lambda r: 100 * (r["cost"] / least - 1))):
+            axes.plot([r["multiple"] for r in mine], [value(r) for r in mine], "o", ms=4, alpha=0.35, color=colour)
+            means = [np.mean([value(r) for r in mine if r["multiple"] == m]) for m in multiples]
+            axes.plot(multiples, means, "-", lw=2, color=colour, label=f"from {init}")
+    for axes in (above, below):
+        axes.axvline(1, color=GREY, lw=1, ls="--")
+        axes.spines[["top", "right"]].set_visible(False)
+    above.set_ylabel("ACC, %")
+    below.set_ylabel("cost above the least seen, %")
+    below.set_xlabel("start of the exponent, in multiples of the critical one")
+    log_scale(below, "x")
+    below.set_xticks(MULTIPLES, [f"{m:g}" for m in MULTIPLES])
+    above.annotate(
+        "collapse loses stability",
+        (1, above.get_ylim()[0]),
+        (4, 6),
+        textcoords="offset points",
+        color=GREY,
+        fontsize=8,
+    )
+    above.legend(frameon=False)
+    above.set_title(f"{STARTED_ON}: every point is one annealing, without moves", fontsize=10, loc="left")
+    return figure
+
+
+def draw_factors(plt: Any, settled: list[Settled]) -> Any:
+    """Mean ACC of every level, factor by factor, against the level that stood before."""
+    columns = 2
+    lines = -(-len(settled) // columns)
+    figure, grid = plt.subplots(lines, columns, figsize=(9.6, 1.75 * lines), layout="constrained", squeeze=False)
+    for axes, found in zip(grid.flat, settled, strict=False):
+        levels = [standing for standing in found.scan if standing.complete][::-1]
+        for place, standing in enumerate(levels):
+            colour = ORANGE if standing.level == found.winner else BLACK
+            hollow = standing.level == BEFORE[found.factor]
+            axes.plot(100 * standing.scores["ACC"], place, "o", color=colour, mfc="white" if hollow else colour)
+            axes.annotate(
+                f"  {standing.rank:.1f}",
+                (100 * standing.scores["ACC"], place),
+                va="center",
+                fontsize=7,
+                color=GREY,
+            )
+        axes.set_yticks(range(len(levels)), [standing.level for standing in levels], fontsize=7)
+        axes.set_title(found.factor, fontsize=9, loc="left")
+        axes.tick_params(axis="x", labelsize=7)
+        axes.margins(x=0.12, y=0.15)
+        axes.grid(axis="x", color="#dddddd", lw=0.6)
+        axes.spines[["top", "right", "left"]].set_visible(False)
+    for axes in grid.flat[len(settled) :]:
+        axes.set_visible(False)
+    figure.supxlabel(
+        "mean ACC over the sets that chose, %  (hollow: default before; orange: chosen; grey: mean rank)",
+        fontsize=8,
+    )
+    return figure
