@@ -85,8 +85,8 @@ def _choice(margin: float, **parameters: Any) -> Level:
     return Level(parameters, {f"{_FIT}.CLOUD_MARGIN": margin})
 
 
-def _schedule(factor: float, every: str | int = "auto", relaxation: float = 1.8) -> Level:
-    return Level({"anneal_factor": factor, "anneal_every": every}, {f"{_STARTS}.RELAXATION": relaxation})
+def _schedule(factor: float, every: str | int = "auto") -> Level:
+    return Level({"anneal_factor": factor, "anneal_every": every})
 
 
 _SOFT = {"membership": "possibilistic"}
@@ -104,11 +104,9 @@ FACTORS: dict[str, Levels] = {
     },
     "bandwidth": {
         "median": Level({"bandwidth": "median"}),
-        "0.35 median": Level({"bandwidth": _of_median(0.35)}),
         "0.5 median": Level({"bandwidth": _of_median(0.5)}),
         "0.7 median": Level({"bandwidth": _of_median(0.7)}),
         "1.4 median": Level({"bandwidth": _of_median(1.4)}),
-        "2 median": Level({"bandwidth": _of_median(2.0)}),
         "scale": Level({"bandwidth": "scale"}),
         "7th neighbour": Level({"bandwidth": _of_neighbours}),
         "local, exact": Level({"feature_map": "exact", "kernel": "precomputed"}, most_rows=2500),
@@ -119,8 +117,6 @@ FACTORS: dict[str, Levels] = {
         "1.0": starts(1.0, 1.2),
         "1.2": starts(1.2, 1.2),
         "1.5": starts(1.5, 1.2),
-        "0.9, k-means++ 0.9": starts(0.9, 0.9),
-        "0.9, k-means++ 1.5": starts(0.9, 1.5),
     },
     "which run": {
         "margin 0.2 %": _choice(0.002),
@@ -128,15 +124,12 @@ FACTORS: dict[str, Levels] = {
         "margin 1 %": _choice(0.01),
         "cloud alone": _choice(0.002, init="cloud"),
         "k-means++ alone": _choice(0.002, init="k-means++"),
-        "four runs": _choice(0.002, n_init=4),
     },
     "schedule": {
         "1.04, waiting": _schedule(1.04),
         "1.02, waiting": _schedule(1.02),
         "1.08, waiting": _schedule(1.08),
-        "1.15, waiting": _schedule(1.15),
         "1.04 every 2": _schedule(1.04, 2),
-        "1.04, steps 1.0": _schedule(1.04, relaxation=1.0),
     },
     "moves": {
         "above 1 %": Level(constants={f"{_MOVES}.MARGIN": 0.01}),
@@ -147,9 +140,6 @@ FACTORS: dict[str, Levels] = {
         "possibilistic for several views": Level({"membership": "fuzzy"}, several_only=_SOFT),
         "fuzzy": Level({"membership": "fuzzy"}),
         "possibilistic": Level(_SOFT),
-        "possibilistic for several, m 1.5": Level(
-            {"membership": "fuzzy"}, several_only=_SOFT | {"fuzziness": 1.5}
-        ),
         "possibilistic for several, median": Level(
             {"membership": "fuzzy"}, several_only=_SOFT | {"reference_distance": "median"}
         ),
@@ -157,7 +147,6 @@ FACTORS: dict[str, Levels] = {
     "entropy": {
         "0.3": Level(constants={f"{_FIT}.ENTROPY_SHARE": 0.3}),
         "0.1": Level(constants={f"{_FIT}.ENTROPY_SHARE": 0.1}),
-        "0.6": Level(constants={f"{_FIT}.ENTROPY_SHARE": 0.6}),
         "1": Level(constants={f"{_FIT}.ENTROPY_SHARE": 1.0}),
         "even weights": Level(several_only={"entropy": math.inf}),
     },

@@ -77,9 +77,15 @@ class Study:
         return self.compare(choices, self.sets_of(factor), factor, full=False)
 
     def settle(self, factor: str, around: Choice) -> Settled:
-        """The two best of the scan again, with all seeds; the winner by the rule."""
+        """The two best of the scan again, with all seeds; the winner by the rule.
+
+        Where the scan's best is what stands already there is nothing to decide, and no duel.
+        """
         scan = self.scan(factor, around)
-        choices = {level: around | {factor: level} for level in rule.best(scan, 2)}
+        best = rule.best(scan, 2)
+        if best[0] == around[factor]:
+            return Settled(factor, around, scan, [], best[0])
+        choices = {level: around | {factor: level} for level in best}
         duel = self.compare(choices, self.sets_of(factor), f"{factor}, duel", full=True)
         return Settled(factor, around, scan, duel, rule.best(duel)[0])
 
