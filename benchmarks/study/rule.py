@@ -2,8 +2,9 @@
 
 On every set the levels of a factor are ranked by mean ACC and by mean NMI over seeds; means that agree to three
 digits share their ranks. A level's figure is its mean rank over both scores and all sets, synthetic and real sets
-counting one half each. The lowest wins; of those within ``TIE`` of it the one with the least processor time.
-A level that could not be run on some set cannot win.
+counting one half each. The lowest wins; of those within ``TIE`` of it the one with the least processor time, where
+times count as equal up to a factor of ``SAME_TIME`` (added later: fits of one level, run at two times of the day,
+differed by more than that between some levels). A level that could not be run on some set cannot win.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from scipy.stats import rankdata
 Row = dict[str, Any]
 SCORES = ("ACC", "NMI")
 TIE = 0.1
+SAME_TIME = 1.25
 
 
 class Standing(NamedTuple):
@@ -72,7 +74,9 @@ def best(found: Iterable[Standing], count: int = 1) -> list[str]:
     chosen = []
     while left and len(chosen) < count:
         lowest = min(standing.rank for standing in left)
-        winner = min((s for s in left if s.rank <= lowest + TIE), key=lambda s: (s.seconds, s.rank))
+        tied = [standing for standing in left if standing.rank <= lowest + TIE]
+        quickest = min(standing.seconds for standing in tied)
+        winner = min((s for s in tied if s.seconds <= SAME_TIME * quickest), key=lambda s: (s.rank, s.seconds))
         chosen.append(winner.level)
         left.remove(winner)
     return chosen

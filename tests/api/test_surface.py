@@ -98,7 +98,7 @@ def test_exported_names():
 
 SHARED = {
     "n_clusters": 8,
-    "feature_map": "rff",
+    "feature_map": "nystroem",
     "kernel": "rbf",
     "bandwidth": "median",
     "n_components": "auto",
