@@ -139,7 +139,7 @@ def draw_dimension(plt: Any, rows: list[Row]) -> Figure:
 def draw_times(plt: Any, rows: list[Row], store: Store) -> Figure:
     """Seconds of a fit of every method on every set; what failed is said in its place."""
     sets = [data for data in SETS["multi"] if data.name in names(rows)]
-    methods = [name for name in protocol.table_methods("multi") if name not in protocol.SAME_DEFAULTS]
+    methods = protocol.table_methods("multi")
     cells = {(m, d.name): default_cell("multi", d, m, store) for m in methods for d in sets}
     shown = [m for m in methods if any(cells[m, d.name].rows for d in sets)][::-1]
     columns = min(_ACROSS, len(sets))

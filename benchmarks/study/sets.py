@@ -55,8 +55,8 @@ CONFIRMED_ON: tuple[StudySet, ...] = (
     _LEAVES,
     _real("single", "100leaves, view 0", several=False),
     _real("single", "Yale", several=False),
-    _real("multi", "Caltech101-20"),
-    _real("multi", "Caltech101-33"),
+    _real("multi", "Caltech101-20", seeds=10),
+    _real("multi", "Caltech101-33", seeds=10),
     _cifar10(1),
     _cifar10(2),
 )
