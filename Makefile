@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: demo test lint format bench bench-speedups bench-scaling bench-peers bench-starts bench-accuracy bench-views bench-noise paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures dist dist-test clean help
+.PHONY: demo test lint format bench bench-speedups bench-scaling bench-peers bench-starts bench-noise study paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures dist dist-test clean help
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -57,11 +57,8 @@ bench-peers: $(VENV)/.run  ## time to quality beside other k-means, in the folde
 bench-starts: $(VENV)/.run  ## hard cost against k-means on synthetic families, 20 seeds
 	$(BIN)/python -m benchmarks.starts
 
-bench-accuracy: $(VENV)/.run  ## accuracy on real sets in the folder POWERKMEANS_DATA, 20 seeds
-	$(BIN)/python -m benchmarks.accuracy
-
-bench-views: $(VENV)/.run  ## several views of real sets in the folder POWERKMEANS_DATA, 20 seeds
-	$(BIN)/python -m benchmarks.views
+study: $(VENV)/.run  ## the study that sets the defaults, in the folder POWERKMEANS_DATA; goes on where it was stopped
+	$(BIN)/python -m benchmarks.study --jobs $(JOBS)
 
 bench-noise: $(VENV)/.run  ## the weight that a view of noise keeps, by its dimension
 	$(BIN)/python -m benchmarks.noise_view
