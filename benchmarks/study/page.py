@@ -31,11 +31,12 @@ def factor_tables(settled: list[Settled]) -> str:
 def standing_table(scan: list[Standing], duel: list[Standing] | None = None) -> str:
     """Levels with mean rank, mean scores and time; the second figures are those of the duel."""
     again = {standing.level: standing for standing in duel or []}
-    header = ["level", "mean rank", "ACC", "NMI", "time"]
+    header = ["level", "mean rank", "ACC", "NMI", "most ACC lost on a set", "time"]
     header += ["rank of the two", "ACC", "NMI"] if duel else []
     lines = []
     for standing in scan:
-        line = [standing.level, _rank(standing), *_percent(standing), f"{standing.seconds:.2f}"]
+        scores = [*_percent(standing), f"{100 * standing.harm:.1f}"]
+        line = [standing.level, _rank(standing), *scores, f"{standing.seconds:.2f}"]
         if duel:
             second = again.get(standing.level)
             line += ["", "", ""] if second is None else [_rank(second), *_percent(second)]

@@ -55,6 +55,13 @@ def test_what_did_not_run_everywhere_cannot_win():
     assert rule.best(found.values(), 2) == ["other"]
 
 
+def test_what_does_great_harm_on_one_set_cannot_win():
+    results = {"stands": {"a": rows(0.9), "b": rows(0.5)}, "bold": {"a": rows(0.7), "b": rows(0.9)}}
+    found = rule.standings(results, {"a": "real", "b": "real"}, "stands")
+    assert [standing.harm for standing in found] == [0.0, pytest.approx(0.2)]
+    assert rule.best(found, 2) == ["stands"]
+
+
 def test_every_constant_of_a_level_is_one_of_the_library_and_is_put_back():
     named = {name for levels in FACTORS.values() for level in levels.values() for name in level.constants}
     assert len(named) >= 5
