@@ -4,8 +4,8 @@ On every set the levels of a factor are ranked by mean ACC and by mean NMI over 
 digits share their ranks. A level's figure is its mean rank over both scores and all sets, synthetic and real sets
 counting one half each. The lowest wins; of those within ``TIE`` of it the one with the least processor time, where
 times count as equal up to a factor of ``SAME_TIME`` (added later: fits of one level, run at two times of the day,
-differed by more than that between some levels). A level that could not be run on some set cannot win, nor, and this
-too was added later, one that loses more than ``HARM`` of ACC on some set to what stands: mean ranks do not see it.
+differed by more than that between some levels). A level that could not be run on some set cannot win, nor (this
+too was added later) one that loses more than ``HARM`` of ACC on some set to what stands: ranks do not see it.
 """
 
 from __future__ import annotations
