@@ -164,6 +164,7 @@ FACTORS: dict[str, Levels] = {
 }
 FIRST = "map"
 SEVERAL_ONLY = ("entropy", "view scaling")  # factors that only several views have
+ADVICE = ("input",)  # what users do before a fit: told, not chosen
 # What the defaults were when the study began: the first level of every factor.
 BEFORE: Choice = {factor: next(iter(levels)) for factor, levels in FACTORS.items()}
 

@@ -9,7 +9,7 @@ from benchmarks.harness.pool import Pool
 from benchmarks.harness.progress import Progress
 from benchmarks.harness.store import Row, Store
 from benchmarks.study import rule
-from benchmarks.study.factors import BEFORE, FACTORS, FIRST, SEVERAL_ONLY, Choice
+from benchmarks.study.factors import ADVICE, BEFORE, FACTORS, FIRST, SEVERAL_ONLY, Choice
 from benchmarks.study.fits import Job, job_of
 from benchmarks.study.rule import Standing
 from benchmarks.study.sets import CHOSEN_ON, CONFIRMED_ON, StudySet
@@ -84,12 +84,12 @@ class Study:
     def settle(self, factor: str, around: Choice) -> Settled:
         """The two best of the scan again, with all seeds; the winner by the rule.
 
-        Where the scan's best is what stands already there is nothing to decide, and no duel.
+        Where the scan's best is what stands already there is nothing to decide, and no duel; nor for advice.
         """
         scan = self.scan(factor, around)
         best = rule.best(scan, 2)
-        if best[0] == around[factor]:
-            return Settled(factor, around, scan, [], best[0])
+        if best[0] == around[factor] or factor in ADVICE:
+            return Settled(factor, around, scan, [], around[factor])
         choices = {level: around | {factor: level} for level in best}
         duel = self.compare(choices, self.sets_of(factor), f"{factor}, duel", full=True)
         return Settled(factor, around, scan, duel, rule.best(duel)[0])
