@@ -42,7 +42,6 @@ FEWER_ON: dict[tuple[str, str], int] = {
     ("CIFAR10", "KMeans(10)"): 1,
     ("CIFAR10", "KMeans(10), RBFSampler"): 2,
     ("CIFAR10", "KMeans(10), Nystroem"): 2,
-    ("CIFAR10", "ours, nystroem 432"): 2,
 }
 _ONE_SEED_SCANS = {
     "handwritten": ("MKPKM",),

@@ -30,6 +30,7 @@ class Level:
     inputs: str = "standardised"
     several_only: dict[str, Any] = field(default_factory=dict)  # parameters of the estimator of several views
     most_rows: int | None = None
+    unfit: str = ""  # why it cannot be a default, whatever its figures
 
 
 Levels = dict[str, Level]
@@ -89,7 +90,7 @@ def _schedule(factor: float, every: str | int = "auto") -> Level:
     return Level({"anneal_factor": factor, "anneal_every": every})
 
 
-_SOFT = {"membership": "possibilistic"}
+_SOFT = {"membership": "possibilistic", "reference_distance": "global"}
 # Factors in the order in which they are settled: the first by itself, the others around its winner.
 FACTORS: dict[str, Levels] = {
     "map": {
@@ -141,7 +142,10 @@ FACTORS: dict[str, Levels] = {
         "fuzzy": Level({"membership": "fuzzy"}),
         "possibilistic": Level(_SOFT),
         "possibilistic for several, median": Level(
-            {"membership": "fuzzy"}, several_only=_SOFT | {"reference_distance": "median"}
+            {"membership": "fuzzy"},
+            several_only=_SOFT | {"reference_distance": "median"},
+            unfit="a median by coordinates depends on the basis of the features, so an exact kernel and its "
+            "landmarks would have different reference distances; mean ACC is the same",
         ),
     },
     "entropy": {

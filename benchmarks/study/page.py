@@ -7,7 +7,7 @@ from scipy.stats import rankdata
 
 from benchmarks.harness.store import Row
 from benchmarks.report import table_text
-from benchmarks.study.factors import ADVICE, FIRST, Choice, text_of
+from benchmarks.study.factors import ADVICE, FACTORS, FIRST, Choice, text_of
 from benchmarks.study.rule import SCORES, Standing
 from benchmarks.study.run import Settled
 from benchmarks.study.sets import REAL, SYNTHETIC, StudySet
@@ -19,11 +19,13 @@ def factor_tables(settled: list[Settled]) -> str:
     """Scan and duel of every factor."""
     parts = []
     for found in settled:
+        levels = FACTORS[found.factor]
         around = "the defaults before" if found.factor == FIRST else f"`{text_of(found.around)}`"
         parts += [
             f"### {found.factor}",
             f"Around {around}; " + ("not a default." if found.factor in ADVICE else f"won: **{found.winner}**."),
             standing_table(found.scan, found.duel),
+            *[f"{name} cannot be chosen: {level.unfit}." for name, level in levels.items() if level.unfit],
         ]
     return "\n\n".join(parts)
 

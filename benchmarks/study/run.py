@@ -87,7 +87,7 @@ class Study:
         Where the scan's best is what stands already there is nothing to decide, and no duel; nor for advice.
         """
         scan = self.scan(factor, around)
-        best = rule.best(scan, 2)
+        best = rule.best((found for found in scan if not FACTORS[factor][found.level].unfit), 2)
         if best[0] == around[factor] or factor in ADVICE:
             return Settled(factor, around, scan, [], around[factor])
         choices = {level: around | {factor: level} for level in best}

@@ -75,14 +75,14 @@ class KernelPowerKMeans(PowerKMeansBase):
     reference_distance : {"global", "median", "within"} or float > 0, default="global"
         The squared distance (in feature space) at which the typicality of a sample is one half, for
         ``membership="possibilistic"``. ``"global"``: mean squared distance to the mean; ``"median"``: median
-        squared distance to the median, which gross outliers cannot inflate (prefer it with
+        squared distance to the median by coordinates, which gross outliers cannot inflate (prefer it with
         ``feature_map="identity"``); ``"within"``: mean squared distance to the nearest centroid of a
         k-means start.
 
     s_init : "auto" or float < 0, default="auto"
         First exponent. ``"auto"`` starts near the critical exponent, at which clusters begin to separate
         (see :func:`critical_exponent`), finishes with k-means steps, and moves centroids that turn out to
-        be superfluous to where they save more than 1 % of the cost. A number gives the annealing of the
+        be superfluous to where they save more than 0.2 % of the cost. A number gives the annealing of the
         paper from there, and nothing else; ``-inf`` gives (kernel) k-means.
 
     anneal_factor : float >= 1, default=1.04

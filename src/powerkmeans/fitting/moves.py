@@ -17,7 +17,7 @@ from powerkmeans.solver.relocate import propose_move
 from powerkmeans.types import Array, Block, OnIteration, Parameters, Problem, RowSample, SolverResult, Status
 
 # a move must lower the hard objective by this share of the loss; less is within the features' own error
-MARGIN = 0.01
+MARGIN = 0.002
 
 
 def harden(task: Task, result: SolverResult, on_iteration: OnIteration) -> SolverResult:
