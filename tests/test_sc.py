@@ -13,9 +13,12 @@ import powerkmeans
 from helpers import blobs
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, explain_views
 
-anndata = pytest.importorskip("anndata", reason="AnnData comes with the extra 'sc'")
-mudata = pytest.importorskip("mudata", reason="MuData comes with the extra 'sc'")
-pd = pytest.importorskip("pandas")
+try:
+    import anndata
+    import mudata
+    import pandas as pd
+except ImportError as missing:
+    pytest.skip(f"needs the extra 'sc': {missing}", allow_module_level=True)
 
 K = 3
 RNA, TRUTH = blobs(K, 6, 20, 0.7)
@@ -393,6 +396,9 @@ NAN[3, 2], INFINITE[4, 0], GAP[5] = np.nan, np.inf, np.nan
             "'resolution' and neither has MultiViewPowerKMeans",
         ),
         ({}, {"views": None, "use_rep": ["X"]}, TypeError, "no parameter 'views'"),
+        ({}, {"kernel": "precomputed"}, ValueError, "kernel='precomputed' is a matrix of all observations"),
+        ({}, {"kernel": {"X": "precomputed"}, "use_rep": ["X"]}, ValueError, "kernel='precomputed' is"),
+        ({}, {"kernel": ["precomputed"], "use_rep": ["X"]}, ValueError, "kernel='precomputed' is"),
         (
             {"X": NAN},
             {},

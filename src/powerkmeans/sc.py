@@ -17,6 +17,7 @@ from scipy.sparse import csr_array, issparse
 from powerkmeans.estimators import KernelPowerKMeans, MultiViewPowerKMeans
 from powerkmeans.estimators.base import PowerKMeansBase
 from powerkmeans.explain import explain_views
+from powerkmeans.features.exact import PRECOMPUTED
 from powerkmeans.tables import filled_rows
 from powerkmeans.types import Array
 from powerkmeans.warn import warn_caller
@@ -296,6 +297,12 @@ def _estimator(several: bool, n_clusters: Any, random_state: Any, parameters: di
                 f"cluster has no parameter {name!r} and neither has {kind.__name__}, which fits "
                 f"{'several views' if several else 'one representation'}. It takes {_listed(known)}."
             )
+    kernels: Any = parameters.get("kernel")
+    if PRECOMPUTED in (kernels.values() if isinstance(kernels, Mapping) else np.atleast_1d(kernels).tolist()):
+        raise ValueError(
+            "kernel='precomputed' is a matrix of all observations, which representations are not. Pass what is in "
+            "obsp to the estimator itself."
+        )
     model: PowerKMeansBase = kind(n_clusters, random_state=random_state, **parameters)
     return model
 
