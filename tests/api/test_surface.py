@@ -24,6 +24,7 @@ LAYERS = [
     ["progress", "online"],
     ["estimators"],
     ["critical", "explain"],
+    ["sc"],
     ["__init__"],
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
@@ -91,9 +92,11 @@ def test_exported_names():
         "load",
         "metrics",
         "open_source",
+        "sc",
         "suggest_n_components",
     ]
     assert sorted(powerkmeans.metrics.__all__) == ["clustering_accuracy", "normalized_mutual_info", "purity"]
+    assert powerkmeans.sc.__all__ == ["cluster"]
 
 
 SHARED = {
