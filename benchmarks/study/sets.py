@@ -42,7 +42,7 @@ def _cifar10(part: int) -> StudySet:
     return StudySet(data.name, True, data, scan_seeds=1, seeds=5)
 
 
-_LEAVES = StudySet("100leaves", True, DataSet("100leaves", "exact", ("100leaves",)))
+_LEAVES = StudySet("100leaves", True, DataSet("100leaves", "exact", ("100leaves",)), seeds=10)
 CHOSEN_ON: tuple[StudySet, ...] = (
     *[StudySet(name, name.endswith("views")) for name in FAMILIES],
     _real("multi", "handwritten"),
