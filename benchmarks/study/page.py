@@ -65,16 +65,20 @@ def _cell(rows: list[Row], data: StudySet) -> list[Row]:
 
 
 def _score_table(rows: dict[str, list[Row]], side: tuple[StudySet, ...], score: str) -> str:
-    ranks = mean_ranks(rows, side, score)
     lines = []
-    for name, mine in rows.items():
-        cells = [[row[score] for row in _cell(mine, data)] for data in side]
+    for data in side:
+        cells = [[row[score] for row in _cell(mine, data)] for mine in rows.values()]
         texts = [
             f"{100 * np.mean(values):.1f} ± {100 * np.std(values):.1f}" if values else "-" for values in cells
         ]
-        rank, n_sets = ranks[name]
-        lines.append([NAMES.get(name, name), *texts, f"{rank:.2f} ({n_sets})"])
-    return table_text([score, *[data.name for data in side], "mean rank (sets)"], lines)
+        lines.append([data.name, *texts])
+    ranks = mean_ranks(rows, side, score).values()
+    lines.append(["mean rank (sets)", *[f"{rank:.2f} ({n_sets})" if n_sets else "-" for rank, n_sets in ranks]])
+    return table_text([score, *_titles(rows)], lines)
+
+
+def _titles(rows: dict[str, list[Row]]) -> list[str]:
+    return [NAMES.get(name, name) for name in rows]
 
 
 def mean_ranks(rows: dict[str, list[Row]], side: tuple[StudySet, ...], score: str) -> dict[str, tuple[float, int]]:
@@ -96,12 +100,8 @@ def mean_ranks(rows: dict[str, list[Row]], side: tuple[StudySet, ...], score: st
 
 
 def _time_table(rows: dict[str, list[Row]], side: tuple[StudySet, ...]) -> str:
-    lines = []
-    for name, mine in rows.items():
-        cells = [_cell(mine, data) for data in side]
-        texts = [_seconds(cell) for cell in cells]
-        lines.append([NAMES.get(name, name), *texts])
-    return table_text(["processor seconds (seeds)", *[data.name for data in side]], lines)
+    lines = [[data.name, *[_seconds(_cell(mine, data)) for mine in rows.values()]] for data in side]
+    return table_text(["processor seconds (seeds)", *_titles(rows)], lines)
 
 
 def _seconds(cell: list[Row]) -> str:
@@ -113,12 +113,13 @@ def _seconds(cell: list[Row]) -> str:
 
 def failures(rows: dict[str, list[Row]]) -> str:
     """A line for every method and set without numbers, and why."""
-    lines: dict[str, None] = {}
+    reasons: dict[tuple[str, str], dict[str, None]] = {}
     for name, mine in rows.items():
         for row in mine:
             if "error" in row:
-                lines[f"- {NAMES.get(name, name)}, {row['data']}: {row['error']}"] = None
-    return "\n".join(lines)
+                reason = row["error"].removeprefix("RuntimeError: ")
+                reasons.setdefault((NAMES.get(name, name), reason), {})[row["data"]] = None
+    return "\n".join(f"- {name}, {', '.join(sets)}: {reason}" for (name, reason), sets in reasons.items())
 
 
 def page(

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.harness.store import Row
 from benchmarks.paper.pictures import BLACK, BLUE, GREY, ORANGE, log_scale
 from benchmarks.study import factors
-from benchmarks.study.factors import BEFORE
+from benchmarks.study.factors import ADVICE, BEFORE
 from benchmarks.study.run import Settled
 from benchmarks.study.sets import load
 from powerkmeans import MultiViewPowerKMeans
@@ -71,33 +71,30 @@ def draw_starts(plt: Any, rows: list[Row]) -> Any:
 
 
 def draw_factors(plt: Any, settled: list[Settled]) -> Any:
-    """Mean ACC of every level, factor by factor, against the level that stood before."""
+    """Mean ACC of every level against that of the level that stood before, on one scale for all factors."""
     columns = 2
     lines = -(-len(settled) // columns)
-    figure, grid = plt.subplots(lines, columns, figsize=(9.6, 1.75 * lines), layout="constrained", squeeze=False)
+    figure, grid = plt.subplots(lines, columns, figsize=(9.6, 1.7 * lines), layout="constrained", sharex=True)
     for axes, found in zip(grid.flat, settled, strict=False):
         levels = [standing for standing in found.scan if standing.complete][::-1]
+        (stood,) = [s.scores["ACC"] for s in levels if s.level == BEFORE[found.factor]]
+        axes.axvline(0, color=GREY, lw=1)
         for place, standing in enumerate(levels):
-            colour = ORANGE if standing.level == found.winner else BLACK
-            hollow = standing.level == BEFORE[found.factor]
-            axes.plot(100 * standing.scores["ACC"], place, "o", color=colour, mfc="white" if hollow else colour)
+            chosen = standing.level == found.winner and found.factor not in ADVICE
+            gain = 100 * (standing.scores["ACC"] - stood)
+            axes.plot(gain, place, "o", color=ORANGE if chosen else BLACK, ms=5)
+            text = f"{gain:+.1f}" if standing.level != BEFORE[found.factor] else f"{100 * stood:.1f}"
             axes.annotate(
-                f"  {standing.rank:.1f}",
-                (100 * standing.scores["ACC"], place),
-                va="center",
-                fontsize=7,
-                color=GREY,
+                text, (gain, place), (6, 0), textcoords="offset points", va="center", fontsize=7, color=GREY
             )
         axes.set_yticks(range(len(levels)), [standing.level for standing in levels], fontsize=7)
         axes.set_title(found.factor, fontsize=9, loc="left")
         axes.tick_params(axis="x", labelsize=7)
-        axes.margins(x=0.12, y=0.15)
-        axes.grid(axis="x", color="#dddddd", lw=0.6)
+        axes.margins(x=0.1, y=0.15)
         axes.spines[["top", "right", "left"]].set_visible(False)
     for axes in grid.flat[len(settled) :]:
         axes.set_visible(False)
     figure.supxlabel(
-        "mean ACC over the sets that chose, %  (hollow: default before; orange: chosen; grey: mean rank)",
-        fontsize=8,
+        "mean ACC over the sets that chose, in points above the level that stood; orange: chosen", fontsize=8
     )
     return figure
