@@ -84,8 +84,9 @@ def draw_factors(plt: Any, settled: list[Settled]) -> Any:
             gain = 100 * (standing.scores["ACC"] - stood)
             axes.plot(gain, place, "o", color=ORANGE if chosen else BLACK, ms=5)
             text = f"{gain:+.1f}" if standing.level != BEFORE[found.factor] else f"{100 * stood:.1f}"
+            side = {"xytext": (-6, 0), "ha": "right"} if gain < 0 else {"xytext": (6, 0), "ha": "left"}
             axes.annotate(
-                text, (gain, place), (6, 0), textcoords="offset points", va="center", fontsize=7, color=GREY
+                text, (gain, place), textcoords="offset points", va="center", fontsize=7, color=GREY, **side
             )
         axes.set_yticks(range(len(levels)), [standing.level for standing in levels], fontsize=7)
         axes.set_title(found.factor, fontsize=9, loc="left")

@@ -124,5 +124,5 @@ class Study:
 
 
 def peer_seeds(peer: str, data: StudySet) -> int:
-    large = _LARGE_SET_SEEDS if data.seeds < 20 else data.seeds
+    large = _LARGE_SET_SEEDS if data.seeds <= 5 else data.seeds
     return min(_SLOW_PEERS.get(peer, large), large)
