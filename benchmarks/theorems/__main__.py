@@ -1,6 +1,6 @@
 """Do the paper's theorems hold here? Verdicts with numbers.
 
-python -m benchmarks.theorems [--quick] [--data FOLDER] [--only STATEMENT ...] [--draw]
+python -m benchmarks.theorems [--quick] [--data FOLDER] [--only STATEMENT ...] [--again]
 
 Prints for each statement what is claimed, what was measured, and verdicts: "holds", "does not hold here" or
 "cannot be told from this", with the number that decides. The exit code is 0 if every verdict that counts holds,
@@ -9,7 +9,8 @@ controls, orthogonal features, and the recommended size where only a larger one 
 
 Data ship with scikit-learn or are made here; HW2 and 100leaves come besides if --data or POWERKMEANS_DATA names
 their folder. Rows go to benchmarks/results/theorems.jsonl, tables into docs/theorems.md, pictures to docs/images;
-with --quick (generated data alone) to theorems_quick.jsonl and demo_output. With --only nothing is written.
+with --quick (generated data alone) to theorems_quick.jsonl and demo_output. With --only nothing is written, and
+--again judges and draws the rows of the last run anew.
 """
 
 from __future__ import annotations
@@ -32,13 +33,14 @@ from benchmarks.theorems.sets import Plan, optional_folder
 from benchmarks.theorems.verdicts import Row, Statement, all_hold
 
 ROOT = Path(__file__).parents[2]
-STATEMENTS: dict[str, Callable[[Plan], Statement]] = {
-    "relative_error": relative_error.measure,
-    "every_partition": every_partition.measure,
-    "excess_risk": excess_risk.measure,
-    "consistency": consistency.measure,
-    "descent": descent.measure,
+STATEMENTS: dict[str, tuple[Callable[[Plan], list[Row]], Callable[[list[Row]], Statement]]] = {
+    "relative_error": (relative_error.measure, relative_error.judge),
+    "every_partition": (every_partition.measure, every_partition.judge),
+    "excess_risk": (excess_risk.measure, excess_risk.judge),
+    "consistency": (consistency.measure, consistency.judge),
+    "descent": (descent.measure, descent.judge),
 }
+VERDICT = "verdict"
 
 
 def parse(given: Sequence[str] | None) -> argparse.Namespace:
@@ -49,7 +51,7 @@ def parse(given: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--quick", action="store_true", help="generated data alone, in seconds")
     parser.add_argument("--data", help="folder of .npz data sets (default: $POWERKMEANS_DATA, or none)")
-    parser.add_argument("--draw", action="store_true", help="only the pictures, from the rows of the last run")
+    parser.add_argument("--again", action="store_true", help="page and pictures from the rows of the last run")
     parser.add_argument("--only", nargs="+", choices=list(STATEMENTS), help="some statements; nothing is written")
     parser.add_argument(
         "--out", type=Path, help="folder for page and pictures (docs, docs/images; quick: demo_output)"
@@ -68,19 +70,13 @@ def show(statement: Statement) -> None:
         print(f"VERDICT  {verdict}", flush=True)
 
 
-def result_rows(statement: Statement) -> list[Row]:
-    """What was measured, and what it was taken to say."""
-    verdicts: list[Row] = [
-        {
-            "statement": statement.key,
-            "about": v.about,
-            "verdict": str(v.outcome),
-            "number": v.number,
-            "counts": v.counts,
-        }
+def verdict_rows(statement: Statement) -> list[Row]:
+    """The verdicts as rows of their own."""
+    return [
+        {"measured": VERDICT, "statement": statement.key, "about": v.about, "outcome": str(v.outcome)}
+        | {"number": v.number, "counts": v.counts}
         for v in statement.verdicts
     ]
-    return [*statement.rows, *verdicts]
 
 
 def draw(rows: list[Row], images: Path) -> None:
@@ -109,36 +105,41 @@ def places(arguments: argparse.Namespace) -> Places:
     return Places(name, folder / "theorems.md", folder if arguments.quick else folder / "images")
 
 
-def save(statements: list[Statement], to: Places) -> None:
+def save(rows: list[Row], statements: list[Statement], to: Places) -> None:
     """Rows, page and pictures."""
-    rows = [row for statement in statements for row in result_rows(statement)]
-    path = write_lines(to.results, rows)
+    verdicts = [row for statement in statements for row in verdict_rows(statement)]
+    path = write_lines(to.results, [*rows, *verdicts])
     write_page(to.page, statements)
     draw(rows, to.images)
     print(f"\nwritten to {path}, {to.page} and {to.images}")
 
 
-def main(given: Sequence[str] | None = None) -> int:
-    """Measure, print, write; 0 if all verdicts that count hold."""
-    arguments = parse(given)
-    if arguments.draw:
-        to = places(arguments)
-        draw(read_lines(to.results), to.images)
-        return 0
-    plan = Plan(arguments.quick, None if arguments.quick else optional_folder(arguments.data))
-    statements = []
+def measured(names: Sequence[str], plan: Plan) -> list[Row]:
+    """Rows of the statements, and on stderr how long each took."""
+    rows = []
     with threadpool_limits(limits=1):
-        for name in arguments.only or STATEMENTS:
+        for name in names:
             start, work = time.perf_counter(), time.process_time()
-            statement = STATEMENTS[name](plan)
+            rows += STATEMENTS[name][0](plan)
             spent = f"{time.perf_counter() - start:.0f} s, {time.process_time() - work:.0f} s of one core"
             print(f"{name}: {spent}", file=sys.stderr, flush=True)
-            show(statement)
-            statements.append(statement)
+    return rows
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    """Measure, judge, print, write; 0 if all verdicts that count hold."""
+    arguments = parse(given)
+    names, to = arguments.only or list(STATEMENTS), places(arguments)
+    if arguments.again:
+        rows = [row for row in read_lines(to.results) if row["measured"] != VERDICT]
+    else:
+        rows = measured(names, Plan(arguments.quick, None if arguments.quick else optional_folder(arguments.data)))
+    statements = [STATEMENTS[name][1](rows) for name in names]
+    for statement in statements:
+        show(statement)
     if not arguments.only:
-        save(statements, places(arguments))
-    verdicts = [verdict for statement in statements for verdict in statement.verdicts]
-    good = all_hold(verdicts)
+        save(rows, statements, to)
+    good = all_hold([verdict for statement in statements for verdict in statement.verdicts])
     print(f"\n{'Every' if good else 'Not every'} verdict that counts holds.")
     return 0 if good else 1
 

@@ -36,7 +36,17 @@ from benchmarks.theorems.population import (
     shares,
 )
 from benchmarks.theorems.sets import DataSet, Plan, data_sets
-from benchmarks.theorems.verdicts import Floats, Row, Slope, Statement, Table, Verdict, approach_verdict, fit_slope
+from benchmarks.theorems.verdicts import (
+    Floats,
+    Row,
+    Slope,
+    Statement,
+    Table,
+    Verdict,
+    approach_verdict,
+    fit_slope,
+    of,
+)
 from powerkmeans.features.kernels import KERNELS
 
 HARD = -np.inf
@@ -110,7 +120,7 @@ def measure_path(target: Target, name: str, steps: list[tuple[int, int, float]],
         pairs = [target.measure(n, D, size, seed) for seed in range(repeats)]
         rows.append(
             {
-                "statement": "consistency",
+                "measured": "consistency",
                 "data": target.population.name,
                 "path": name,
                 "n": n,
@@ -134,7 +144,7 @@ def measure_matrices(data: DataSet, repeats: int) -> list[Row]:
         far = [column_distance(minimiser(g, data.k, FIXED_S, [exact.T], [0]), exact) for g in grams]
         rows.append(
             {
-                "statement": "membership matrices",
+                "measured": "membership matrices",
                 "data": data.name,
                 "k": data.k,
                 "n": len(data.X),
@@ -157,7 +167,7 @@ def measure_labels(data: DataSet, repeats: int) -> Row:
     reference, other = hard.pop("exact")
     far = {name: [matched_distance(mine, reference) for mine in own] for name, own in hard.items()}
     far[EXACT_TWICE] = [matched_distance(other, reference)]
-    return {"statement": "labels", "data": data.name, "k": data.k, "n": len(data.X), "distance": far}
+    return {"measured": "labels", "data": data.name, "k": data.k, "n": len(data.X), "distance": far}
 
 
 def step_of(row: Row) -> float:
@@ -172,23 +182,33 @@ def slope_of(rows: list[Row]) -> Slope:
     return fit_slope([step_of(row) for row in rows], [m for m, _ in points], [e for _, e in points])
 
 
-def measure(plan: Plan) -> Statement:
+def measure(plan: Plan) -> list[Row]:
     """All paths on the population, and the matrices on data."""
     target, repeats = Target(blobs(plan.pick(2500, 600))), plan.pick(20, 6)
-    paths = {name: measure_path(target, name, steps, repeats) for name, steps in plan.pick(PATHS, QUICK).items()}
+    paths = [measure_path(target, name, steps, repeats) for name, steps in plan.pick(PATHS, QUICK).items()]
     wanted = plan.pick(("digits", "wine", "HW2"), ("3 blobs",))
     sets = [data for data in data_sets(plan) if data.name in wanted]
-    matrices = {data.name: measure_matrices(data, plan.pick(8, 4)) for data in sets}
+    matrices = [measure_matrices(data, plan.pick(8, 4)) for data in sets]
     labels = [measure_labels(data, plan.pick(5, 2)) for data in sets]
+    return [row for rows in (*paths, *matrices, labels) for row in rows]
+
+
+def judge(rows: list[Row]) -> Statement:
+    """What the rows say."""
+    paths, matrices = groups(of(rows, "consistency"), "path"), groups(of(rows, "membership matrices"), "data")
     return Statement(
         "consistency",
         "Theorem 2, consistency",
         "The memberships that the method finds approach those of kernel k-means on the population as n, D and |s| "
         "grow (theorem:consistency).",
-        [_path_table(paths), _matrix_table(matrices), _label_table(labels)],
+        [_path_table(paths), _matrix_table(matrices), _label_table(of(rows, "labels"))],
         _verdicts(paths, matrices),
-        [row for rows in (*paths.values(), *matrices.values(), labels) for row in rows],
     )
+
+
+def groups(rows: list[Row], key: str) -> dict[str, list[Row]]:
+    """Rows by one of their entries."""
+    return {name: [row for row in rows if row[key] == name] for name in dict.fromkeys(row[key] for row in rows)}
 
 
 def _verdicts(paths: dict[str, list[Row]], matrices: dict[str, list[Row]]) -> list[Verdict]:

@@ -11,17 +11,13 @@ from benchmarks.paper.pictures import BLACK, BLUE, GREEN, GREY, ORANGE, Figure, 
 from benchmarks.theorems import consistency, excess_risk
 from benchmarks.theorems.costs import main_term
 from benchmarks.theorems.every_partition import COVERED, HEAVY, NAMES, RULE
-from benchmarks.theorems.verdicts import Row
+from benchmarks.theorems.verdicts import Row, of
 
 _ACROSS = 4
 _DELTA = 0.1
 # within so many deviations lie nine of ten normal draws
 _NORMAL_90 = 1.645
 _GUIDE = {"color": GREY, "ls": ":", "lw": 1.2}
-
-
-def of(rows: list[Row], statement: str) -> list[Row]:
-    return [row for row in rows if row.get("statement") == statement and "verdict" not in row]
 
 
 def draw_cost(plt: Any, rows: list[Row]) -> Figure:

@@ -19,7 +19,7 @@ weights; so the relative deviation of any partition's cost is at most ``sqrt(2/D
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -28,7 +28,7 @@ from benchmarks.starts import features
 from benchmarks.theorems.costs import cost_ratios, frequencies, kernel_gaps, partition_cost
 from benchmarks.theorems.partitions import FOUND, blind, found
 from benchmarks.theorems.sets import DataSet, Labels, Plan, data_sets
-from benchmarks.theorems.verdicts import Floats, Row, Share, Statement, Table, share_verdict
+from benchmarks.theorems.verdicts import Floats, Row, Share, Statement, Table, Verdict, of, share_verdict
 from powerkmeans import KernelPowerKMeans, suggest_n_components
 
 # bandwidths in units of the median distance: a kernel that sees little, the default, and one that is almost flat
@@ -112,7 +112,7 @@ def _row(case: Setting, kind: str, cost: float, errors: Floats) -> Row:
             }
         )
     return {
-        "statement": "relative error",
+        "measured": "relative error",
         "data": case.data.name,
         "n": len(case.data.X),
         "k": case.data.k,
@@ -147,7 +147,7 @@ def measure_found(data: DataSet, draws: int, level: tuple[float, float] = (0.5, 
     best = min(float(np.min(costs)), *(partition_cost(gaps, own) for own in [*others, data.y]))
     ratios = np.array([_own_cost(model, data.X) for model in models]) / costs
     return {
-        "statement": "found partition",
+        "measured": "found partition",
         "data": data.name,
         "k": data.k,
         "D": D,
@@ -168,13 +168,19 @@ def _own_cost(model: KernelPowerKMeans, X: Floats) -> float:
     return partition_cost(cdist(phi, phi, "sqeuclidean") / 2, model.labels_)
 
 
-def measure(plan: Plan) -> Statement:
+def measure(plan: Plan) -> list[Row]:
     """Single partitions and found ones on all sets."""
     rng, draws = np.random.default_rng(3), plan.pick(100, 50)
     sets = data_sets(plan)
     cases = [case for data in sets for case in settings(data, quick=plan.quick)]
     fixed = [row for case in cases for row in measure_setting(case, draws, rng)]
     here = [measure_found(data, 20 if len(data.X) > _FEW_ROWS else plan.pick(60, 40)) for data in sets]
+    return [*fixed, *here]
+
+
+def judge(rows: list[Row]) -> Statement:
+    """What the rows say."""
+    fixed, here = of(rows, "relative error"), of(rows, "found partition")
     return Statement(
         "relative_error",
         "Theorem 3, one partition at a time",
@@ -186,9 +192,8 @@ def measure(plan: Plan) -> Statement:
             share_verdict("each partition alone", _shares(fixed, "rff")),
             share_verdict("each partition alone, orthogonal features", _shares(fixed, "orf"), counts=False),
             share_verdict("the partition found, its cost in the features it was found in", _kept_shares(here)),
-            share_verdict("the partition found, its cost in the kernel over the best", _price_shares(here)),
+            _price_verdict(here),
         ],
-        [*fixed, *here],
     )
 
 
@@ -220,16 +225,21 @@ def _kept_shares(rows: list[Row]) -> list[Share]:
     ]
 
 
-def _price_shares(rows: list[Row]) -> list[Share]:
-    return [
+def _price_verdict(rows: list[Row]) -> Verdict:
+    """The theorem itself: how often the found partition costs no more than is allowed, and the most it costs."""
+    shares = [
         Share(
-            f"{row['data']}, D={row['D']}, {most_price(row):g} allowed",
+            f"{row['data']}, D={row['D']}",
             sum(price <= most_price(row) for price in row["price"]),
             row["draws"],
             1 - row["delta"],
         )
         for row in rows
     ]
+    verdict = share_verdict("the partition found, its cost in the kernel over the best", shares)
+    worst = max(rows, key=lambda row: max(row["price"]))
+    most = f"at most {max(worst['price']):.3f} times the best ({worst['data']}), {most_price(worst):g} allowed"
+    return replace(verdict, number=f"{most}; {verdict.number}")
 
 
 def most_price(row: Row) -> float:
@@ -261,19 +271,19 @@ def _level_table(rows: list[Row]) -> Table:
 
 
 def _kind_table(rows: list[Row]) -> Table:
-    """A line a kind of partition, with the set on which it is worst."""
-    lines = []
-    for kind in dict.fromkeys(row["partition"] for row in rows):
-        mine = [row for row in rows if row["partition"] == kind and row["map"] == "rff"]
-        row = max(mine, key=lambda row: row["variance"])
-        smallest = min(row["cost"] for row in mine)
-        lines.append([kind, f"{row['variance']:.2f}", f"{row['data']}, {row['bandwidth']}", f"{smallest:.1e}"])
-    header = ["partition", "largest D E(ratio - 1)^2", "where", "smallest cost a row"]
+    """A line a kind of partition, a column a set: the hardest bandwidth."""
+    plain = [row for row in rows if row["map"] == "rff"]
+    sets, lines = list(dict.fromkeys(row["data"] for row in plain)), []
+    for kind in dict.fromkeys(row["partition"] for row in plain):
+        mine = [row for row in plain if row["partition"] == kind]
+        most = [max(row["variance"] for row in mine if row["data"] == data) for data in sets]
+        lines.append([kind, *(f"{value:.2f}" for value in most), f"{min(row['cost'] for row in mine):.1e}"])
     caption = (
-        "How hard each kind of partition is. D times the mean squared error is a constant of data and partition, "
-        "for the Gaussian kernel at most 2 (a pair of near rows, or rows on a line), however small the cost."
+        "How hard each kind of partition is: D times the mean of (ratio - 1)^2, at the hardest bandwidth. It is a "
+        "constant of data and partition, for the Gaussian kernel at most 2, and it does not grow as the cost "
+        "(last: the smallest, a row) goes to 0."
     )
-    return Table(caption, header, lines)
+    return Table(caption, ["partition", *sets, "smallest cost"], lines)
 
 
 def _size_table(rows: list[Row]) -> Table:

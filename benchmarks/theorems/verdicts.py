@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,9 +57,13 @@ class Statement:
     key: str
     title: str
     claim: str
-    tables: list[Table] = field(default_factory=list)
-    verdicts: list[Verdict] = field(default_factory=list)
-    rows: list[Row] = field(default_factory=list)
+    tables: list[Table]
+    verdicts: list[Verdict]
+
+
+def of(rows: Sequence[Row], measured: str) -> list[Row]:
+    """The rows of one measurement among those of all."""
+    return [row for row in rows if row["measured"] == measured]
 
 
 class Share(NamedTuple):

@@ -343,7 +343,7 @@ def test_few_classes_are_numbered_anew():
 
 
 def test_pages_keep_their_prose(tmp_path):
-    statement = Statement("thing", "A thing", "it is", [Table("how |x|", ["a"], [["1 | 2"]])], [], [])
+    statement = Statement("thing", "A thing", "it is", [Table("how |x|", ["a"], [["1 | 2"]])], [])
     path = tmp_path / "theorems.md"
     path.write_text(f"# Title\n\nbefore\n\n{page.section('thing', 'old')}\n\nafter\n")
     for _ in range(2):
@@ -364,20 +364,26 @@ def test_quick_run_end_to_end(tmp_path, monkeypatch, capsys):
     verdicts = [line for line in told.splitlines() if line.startswith("VERDICT")]
     assert any("k <= 2: does not hold here (beyond what is claimed)" in line for line in verdicts)
     rows = [json.loads(line) for line in (tmp_path / "results" / "theorems_quick.jsonl").read_text().splitlines()]
-    assert {row["statement"] for row in rows[1:] if "verdict" in row} == set(command.STATEMENTS)
-    assert sum("verdict" in row for row in rows) == len(verdicts)
+    written = [row for row in rows[1:] if row["measured"] == "verdict"]
+    assert {row["statement"] for row in written} == set(command.STATEMENTS)
+    assert [f"VERDICT  {row['about']}: {row['outcome']}" for row in written] == [
+        line.split(";")[0].removesuffix(" (beyond what is claimed)") for line in verdicts
+    ]
     text = (tmp_path / "theorems.md").read_text()
     assert all(f"<!-- {name}: end -->" in text for name in command.STATEMENTS)
     pytest.importorskip("matplotlib")
     pictures = {f"theorem_{name}.png" for name in command.PICTURES}
     assert {path.name for path in tmp_path.glob("*.png")} == pictures
-    assert command.main(["--quick", "--draw", "--out", str(tmp_path / "again")]) == 0
+    assert command.main(["--quick", "--again", "--out", str(tmp_path / "again")]) == 0
+    assert (tmp_path / "again" / "theorems.md").read_text() == text
     assert {path.name for path in (tmp_path / "again").glob("*.png")} == pictures
+    again = capsys.readouterr().out
+    assert again.split("written to")[0] == told.split("written to")[0]
 
 
 def test_a_verdict_that_fails_is_the_exit_code(monkeypatch, capsys):
-    bad = Statement("descent", "t", "c", [], [Verdict("a", Outcome.FAILS, "1")], [])
-    monkeypatch.setitem(command.STATEMENTS, "descent", lambda plan: bad)
+    bad = Statement("descent", "t", "c", [], [Verdict("a", Outcome.FAILS, "1")])
+    monkeypatch.setitem(command.STATEMENTS, "descent", (lambda plan: [], lambda rows: bad))
     assert command.main(["--quick", "--only", "descent"]) == 1
     assert "VERDICT  a: does not hold here; 1" in capsys.readouterr().out
 
