@@ -20,7 +20,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from threadpoolctl import threadpool_limits
 
@@ -106,12 +106,25 @@ def places(arguments: argparse.Namespace) -> Places:
 
 
 def save(rows: list[Row], statements: list[Statement], to: Places) -> None:
-    """Rows, page and pictures."""
+    """Rows and verdicts as JSON lines."""
     verdicts = [row for statement in statements for row in verdict_rows(statement)]
-    path = write_lines(to.results, [*rows, *verdicts])
+    print(f"\nwritten to {write_lines(to.results, [*rows, *verdicts])}")
+
+
+def present(rows: list[Row], statements: list[Statement], to: Places) -> None:
+    """Page and pictures."""
     write_page(to.page, statements)
     draw(rows, to.images)
-    print(f"\nwritten to {path}, {to.page} and {to.images}")
+    print(f"written to {to.page} and {to.images}")
+
+
+def shortened(value: Any) -> Any:
+    """What is measured, to seven digits: more are noise, and fill the file."""
+    if isinstance(value, float):
+        return float(f"{value:.7g}")
+    if isinstance(value, dict):
+        return {name: shortened(inner) for name, inner in value.items()}
+    return [shortened(inner) for inner in value] if isinstance(value, list) else value
 
 
 def measured(names: Sequence[str], plan: Plan) -> list[Row]:
@@ -120,7 +133,7 @@ def measured(names: Sequence[str], plan: Plan) -> list[Row]:
     with threadpool_limits(limits=1):
         for name in names:
             start, work = time.perf_counter(), time.process_time()
-            rows += STATEMENTS[name][0](plan)
+            rows += [shortened(row) for row in STATEMENTS[name][0](plan)]
             spent = f"{time.perf_counter() - start:.0f} s, {time.process_time() - work:.0f} s of one core"
             print(f"{name}: {spent}", file=sys.stderr, flush=True)
     return rows
@@ -138,7 +151,9 @@ def main(given: Sequence[str] | None = None) -> int:
     for statement in statements:
         show(statement)
     if not arguments.only:
-        save(rows, statements, to)
+        if not arguments.again:
+            save(rows, statements, to)
+        present(rows, statements, to)
     good = all_hold([verdict for statement in statements for verdict in statement.verdicts])
     print(f"\n{'Every' if good else 'Not every'} verdict that counts holds.")
     return 0 if good else 1

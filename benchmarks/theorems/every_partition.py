@@ -173,7 +173,8 @@ def _verdicts(tried: list[Row], searched: list[Row]) -> list[Verdict]:
     gaussian, heavy, control = ([row for row in tried if row["kernel"] == kernel] for kernel in NAMES)
     beyond = {
         "the main term, few rows, all partitions, k > 2": at([row for row in gaussian if row["k"] > 2]),
-        "the main term, few rows, all partitions, k <= 2": at([row for row in gaussian if row["k"] <= 2]),
+        "the main term, few rows, all partitions, k = 2": at([row for row in gaussian if row["k"] == 2]),
+        "the main term, few rows, the only partition, k = 1": at([row for row in gaussian if row["k"] == 1]),
         "the main term, rational quadratic kernel": at(heavy),
         "the main term, many rows, the worst partition found": [_searched_share(row) for row in searched],
         "control: the laplacian kernel, which the lemma leaves out": at(control),

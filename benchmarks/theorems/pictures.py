@@ -90,7 +90,7 @@ def draw_risk(plt: Any, rows: list[Row]) -> Figure:
             points = np.array([excess_risk.mean_error(row["excess"][name]) for row in mine])
             _points(axes, sizes * 1.05 ** (1 - shift), points, colour, marker, label)
         slope = excess_risk.slope_of(mine, excess_risk.ASKED)
-        axes.plot(sizes, slope.at(sizes), color=BLUE, lw=1.2, label="fitted to it")
+        axes.plot(sizes, slope.at(sizes), color=BLUE, lw=1.2, label="fit to D as the theorem asks")
         level = 2 * slope.at(sizes)[0]
         axes.plot(sizes, level * np.sqrt(sizes[0] / sizes), label="slope -1/2", **_GUIDE)
         axes.set_title(f"{data}, s = {s:g}\nslope {slope.slope:.2f} ± {slope.error:.2f}", fontsize=9)
@@ -98,46 +98,39 @@ def draw_risk(plt: Any, rows: list[Row]) -> Figure:
         log_scale(axes, "x")
         log_scale(axes, "y")
     grid[0, 0].set_ylabel("excess risk")
-    legend(figure, 2.3)
+    legend(figure, 2.1)
     return figure
 
 
 def draw_memberships(plt: Any, rows: list[Row]) -> Figure:
     """Distance of memberships along each path, and of matrices on data."""
-    paths, matrices = of(rows, "consistency"), of(rows, "membership matrices")
-    ways = list(dict.fromkeys(row["path"] for row in paths))
-    figure, grid = panels(plt, 1, len(ways) + 1, (2.7, 2.8))
+    paths = consistency.groups(of(rows, "consistency"), "path")
+    figure, grid = panels(plt, 1, len(paths) + 1, (2.7, 2.8))
     labels = {"n": "sample size n", "D": "frequencies D", consistency.ALL: "n (D = 0.32 n, |s| = 0.12 n)"}
-    for axes, way in zip(grid.flat, ways, strict=False):
-        here = [row for row in paths if row["path"] == way]
-        _path(axes, here, BLUE, "o", "to kernel k-means on the population")
+    for axes, (way, here) in zip(grid.flat, paths.items(), strict=False):
+        _path(axes, here, BLACK, "D", "to kernel k-means on the population")
+        verb = "grow" if way == consistency.ALL else "grows"
         axes.set_xlabel(labels.get(way, way))
-        axes.set_title(
-            f"{way} {'grow' if way == consistency.ALL else 'grows'}\nslope {consistency.slope_of(here)}",
-            fontsize=9,
-        )
-    last = grid.flat[len(ways)]
-    for (data, colour), marker in zip(
-        zip(names(matrices), (BLUE, ORANGE, GREEN, BLACK), strict=False), "os^D", strict=False
-    ):
-        _path(
-            last,
-            [row for row in matrices if row["data"] == data],
-            colour,
-            marker,
-            f"{data}, to the exact kernel's",
-        )
-    sizes = np.array(consistency.SIZES, dtype=float)
-    top = max(np.mean(row["distance"]) for row in matrices)
-    last.plot(sizes, 1.6 * top * np.sqrt(sizes[0] / sizes), label="slope -1/2", **_GUIDE)
-    last.set_xlabel("frequencies D")
-    last.set_title("data: the same rows, features\nand exact kernel, s = -10", fontsize=9)
+        axes.set_title(f"{way} {verb}\nslope {consistency.slope_of(here)}", fontsize=9)
+    _matrices(grid.flat[len(paths)], of(rows, "membership matrices"))
     for axes in grid.flat:
         log_scale(axes, "x")
         log_scale(axes, "y")
     grid[0, 0].set_ylabel("distance of memberships")
-    legend(figure, 2.9)
+    legend(figure, 2.65)
     return figure
+
+
+def _matrices(axes: Any, rows: list[Row]) -> None:
+    """Matrices of features and exact kernel on data, by D."""
+    styles = zip((BLUE, ORANGE, GREEN), "os^", strict=True)
+    for (data, here), (colour, marker) in zip(consistency.groups(rows, "data").items(), styles, strict=False):
+        _path(axes, here, colour, marker, f"{data}, to the exact kernel's")
+    sizes = np.array(consistency.SIZES, dtype=float)
+    top = max(np.mean(row["distance"]) for row in rows)
+    axes.plot(sizes, 1.6 * top * np.sqrt(sizes[0] / sizes), label="slope -1/2", **_GUIDE)
+    axes.set_xlabel("frequencies D")
+    axes.set_title("data: the same rows, features\nand exact kernel, s = -10", fontsize=9)
 
 
 def _path(axes: Any, rows: Iterable[Row], colour: str, marker: str, label: str) -> None:

@@ -104,9 +104,10 @@ def share_verdict(about: str, shares: Sequence[Share], *, counts: bool = True) -
     low, high = worst.bounds
     alike = sum(s.outcome is worst.outcome for s in shares)
     among = f"all {alike}" if alike == len(shares) else f"{alike} of {len(shares)}"
+    first = f"so in {among} cases; the worst, {worst.about}" if len(shares) > 1 else worst.about
     number = (
-        f"so in {among} cases; the worst, {worst.about}: {worst.inside} of {worst.draws} draws within = "
-        f"{worst.inside / worst.draws:.3f} (99 % sure: {low:.3f} to {high:.3f}), {worst.required:g} required"
+        f"{first}: {worst.inside} of {worst.draws} draws within = {worst.inside / worst.draws:.3f} "
+        f"(99 % sure: {low:.3f} to {high:.3f}), {worst.required:g} required"
     )
     return Verdict(about, worst.outcome, number, counts)
 

@@ -224,6 +224,7 @@ def test_one_failure_fails_all_and_decides():
     failed = share_verdict("x", [good, unclear, bad])
     assert failed.outcome is Outcome.FAILS
     assert "1 of 3 cases; the worst, bad: 5 of 60 draws" in failed.number
+    assert share_verdict("x", [bad]).number.startswith("bad: 5 of 60 draws within = 0.083")
     assert share_verdict("x", [good, unclear]).outcome is Outcome.OPEN
     assert share_verdict("x", []).outcome is Outcome.OPEN
 
@@ -362,7 +363,7 @@ def test_quick_run_end_to_end(tmp_path, monkeypatch, capsys):
     told = capsys.readouterr().out
     assert "Every verdict that counts holds." in told
     verdicts = [line for line in told.splitlines() if line.startswith("VERDICT")]
-    assert any("k <= 2: does not hold here (beyond what is claimed)" in line for line in verdicts)
+    assert any("k = 1: does not hold here (beyond what is claimed)" in line for line in verdicts)
     rows = [json.loads(line) for line in (tmp_path / "results" / "theorems_quick.jsonl").read_text().splitlines()]
     written = [row for row in rows[1:] if row["measured"] == "verdict"]
     assert {row["statement"] for row in written} == set(command.STATEMENTS)
@@ -378,7 +379,8 @@ def test_quick_run_end_to_end(tmp_path, monkeypatch, capsys):
     assert (tmp_path / "again" / "theorems.md").read_text() == text
     assert {path.name for path in (tmp_path / "again").glob("*.png")} == pictures
     again = capsys.readouterr().out
-    assert again.split("written to")[0] == told.split("written to")[0]
+    assert command.shortened({"a": [1.23456789, "b", 3]}) == {"a": [1.234568, "b", 3]}
+    assert again.split("written to")[0].strip() == told.split("written to")[0].strip()
 
 
 def test_a_verdict_that_fails_is_the_exit_code(monkeypatch, capsys):
