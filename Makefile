@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: demo test lint format bench bench-speedups bench-scaling bench-peers bench-starts bench-noise study paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures dist dist-test clean help
+.PHONY: demo test lint format bench bench-speedups bench-scaling bench-peers bench-starts bench-noise study theorems paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures dist dist-test clean help
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -81,6 +81,9 @@ paper-multi paper-ablation paper-single: paper-%: $(VENV)/.run
 
 paper-figures: $(VENV)/.run  ## the paper's figures alone
 	$(BIN)/python -m benchmarks.paper.figures --jobs $(JOBS)
+
+theorems: $(VENV)/.run  ## do the paper's theorems hold? verdicts with numbers, in minutes
+	$(BIN)/python -m benchmarks.theorems
 
 dist: $(VENV)/.dev  ## build the wheel and the source archive
 	rm -rf dist
