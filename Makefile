@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: demo test lint format bench bench-speedups bench-scaling bench-peers bench-starts bench-accuracy bench-views bench-noise paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures dist dist-test clean help
+.PHONY: demo test lint format bench bench-speedups bench-scaling bench-peers bench-starts bench-accuracy bench-views bench-noise noise noise-quick paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures dist dist-test clean help
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -65,6 +65,12 @@ bench-views: $(VENV)/.run  ## several views of real sets in the folder POWERKMEA
 
 bench-noise: $(VENV)/.run  ## the weight that a view of noise keeps, by its dimension
 	$(BIN)/python -m benchmarks.noise_view
+
+noise: $(VENV)/.run  ## spoilt samples and views: accuracy and outlier scores beside others; goes on where it was stopped
+	$(BIN)/python -m benchmarks.noise --jobs $(JOBS)
+
+noise-quick: $(VENV)/.run  ## the same on few rows of the sets that need no folder, in minutes
+	$(BIN)/python -m benchmarks.noise --quick --jobs $(JOBS)
 
 $(VENV)-peers/bin/python: benchmarks/methods/peers-requirements.txt
 	PYTHON=$(PYTHON) sh benchmarks/methods/make_peers_env.sh $(VENV)-peers
