@@ -46,7 +46,7 @@ def fit(job: Fit, folder: Path | None) -> Row:
 
 
 def scored(outcome: Outcome, y: np.ndarray, spoilt: np.ndarray) -> Row:
-    """ACC and NMI of the clean samples alone, and the AUC of the scores against the spoilt ones."""
+    """ACC and NMI of the clean samples alone, the clusters lost to spoilt ones, and the AUC of the scores."""
     row: Row = {}
     if outcome.labels is not None:
         labels = np.asarray(outcome.labels)
@@ -55,6 +55,7 @@ def scored(outcome: Outcome, y: np.ndarray, spoilt: np.ndarray) -> Row:
         row["ACC"] = clustering_accuracy(y[~spoilt], labels[~spoilt])
         row["NMI"] = normalized_mutual_info(y[~spoilt], labels[~spoilt])
         row["clusters"] = len(np.unique(labels))
+        row["spoilt_clusters"] = int(sum(np.mean(spoilt[labels == j]) > 0.5 for j in np.unique(labels)))
     if outcome.scores is not None and spoilt.any() and not spoilt.all():
         if not np.isfinite(outcome.scores).all():
             raise ValueError("some outlier scores are not finite")

@@ -92,6 +92,15 @@ def auc_table(results: Results, corruption: str, share: float = _AUC_SHARE) -> s
     return _table(results, _with(results, corruption), cell, scores=True)
 
 
+def lost_clusters_table(results: Results, corruption: str, share: float = SHOWN[-1]) -> str:
+    """Methods by sets: how many clusters hold more spoilt than clean samples at one share."""
+
+    def cell(data: str, method: str) -> str:
+        return spread(results.curve(data, method, corruption, "spoilt_clusters").values.get(share), 1)
+
+    return _table(results, _with(results, corruption), cell)
+
+
 def scorer(method: str) -> str:
     """The name of a score; where a method has none, that it is a distance."""
     return f"{method}: distance to the centroid" if method in DISTANCES else method
@@ -148,6 +157,9 @@ def _tables() -> dict[str, tuple[str, Callable[[Results], str]]]:
     for name in OF_SAMPLES:
         heading = f"{TITLES[name]}: the share at which ten points are lost"
         made[f"lost, {name}"] = (heading, partial(lost_table, corruption=name))
+    for name in (BACKGROUND, HEAVY):
+        heading = f"{TITLES[name]}: clusters of spoilt samples at {100 * SHOWN[-1]:.0f} %"
+        made[f"clusters, {name}"] = (heading, partial(lost_clusters_table, corruption=name))
     for name in OF_SAMPLES:
         heading = f"{TITLES[name]}: AUC of outlier scores at {100 * _AUC_SHARE:.0f} %"
         made[f"AUC, {name}"] = (heading, partial(auc_table, corruption=name))

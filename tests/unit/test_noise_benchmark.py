@@ -167,6 +167,7 @@ def test_a_view_of_noise_spoils_no_sample_and_has_the_mean_width(views):
         ([0.9, 0.9, 0.9], np.inf),
         ([0.9, 0.81, 0.805], np.inf),
         ([0.9, 0.8, 0.2], 0.1),  # exactly ten points at a share
+        ([0.9, 0.9, 0.8], 0.2),  # and at the last
         ([0.9, 0.9, 0.7], 0.15),  # half way between two shares
         ([0.9, 0.6, 0.9], 0.1 / 3),  # the first loss counts, not a later recovery
         ([0.9, 1.0, 0.7], 0.1 + 0.1 * 2 / 3),  # a gain before is no credit
@@ -191,11 +192,16 @@ def test_scores_leave_spoilt_samples_out():
     y = np.array([0, 0, 1, 1, 0, 1])
     spoilt = np.array([False, False, False, False, True, True])
     row = scored(Outcome(np.array([1, 1, 0, 0, 0, 1]), np.array([0, 0, 0, 0, 1, 2])), y, spoilt)
-    assert row == {"ACC": 1.0, "NMI": pytest.approx(1.0), "clusters": 2, "AUC": 1.0}
+    assert row == {"ACC": 1.0, "NMI": pytest.approx(1.0), "clusters": 2, "spoilt_clusters": 0, "AUC": 1.0}
     # with the spoilt ones the matching would be the other way round
     labels = np.array([0, 1, 1, 0, 0, 0, 0])
     classes, mask = np.array([0, 0, 1, 1, 1, 1, 1]), np.array([0, 0, 0, 0, 1, 1, 1], dtype=bool)
-    assert scored(Outcome(labels), classes, mask)["ACC"] == 0.5
+    assert scored(Outcome(labels), classes, mask) | {"NMI": 0} == {
+        "ACC": 0.5,
+        "NMI": 0,
+        "clusters": 2,
+        "spoilt_clusters": 1,
+    }
     assert "AUC" not in scored(Outcome(labels, np.zeros(7)), classes, np.zeros(7, dtype=bool))
     with pytest.raises(ValueError, match="not finite"):
         scored(Outcome(scores=np.array([np.nan, 1.0])), y[:2], np.array([True, False]))
