@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: demo test lint format bench bench-speedups bench-scaling bench-peers bench-starts bench-noise study theorems paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures dist dist-test clean help
+.PHONY: demo test lint format bench bench-speedups bench-scaling bench-peers bench-starts bench-noise noise study theorems paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures dist dist-test clean help
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -62,6 +62,12 @@ study: $(VENV)/.run  ## the study that sets the defaults, in the folder POWERKME
 
 bench-noise: $(VENV)/.run  ## the weight that a view of noise keeps, by its dimension
 	$(BIN)/python -m benchmarks.noise_view
+
+noise: $(VENV)/.run  ## spoilt samples and views: accuracy and outlier scores beside others; goes on where it was stopped
+	$(BIN)/python -m benchmarks.noise --jobs $(JOBS)
+
+noise-quick: $(VENV)/.run  ## the same on few rows of the sets that need no folder, in minutes
+	$(BIN)/python -m benchmarks.noise --quick --jobs $(JOBS)
 
 $(VENV)-peers/bin/python: benchmarks/methods/peers-requirements.txt
 	PYTHON=$(PYTHON) sh benchmarks/methods/make_peers_env.sh $(VENV)-peers
