@@ -19,7 +19,7 @@ from powerkmeans import MultiViewPowerKMeans
 from powerkmeans.metrics import clustering_accuracy
 
 MULTIPLES = (0.3, 0.5, 0.7, 0.9, 1.0, 1.2, 1.5, 2.0, 3.0, 5.0)
-STARTED_ON, STARTS, START_SEEDS = "HW2", {"cloud": BLUE, "k-means++": ORANGE}, 5
+STARTED_ON, STARTS, START_SEEDS = "HW2", {"cloud": BLUE, "k-means++": ORANGE}, 3
 START_KEYS = ("init", "multiple", "seed")
 
 
