@@ -23,7 +23,8 @@ LAYERS = [
     ["fit", "model_io"],
     ["progress", "online"],
     ["estimators"],
-    ["critical", "explain"],
+    ["critical", "explain", "choosing"],
+    ["choose"],
     ["__init__"],
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
@@ -86,6 +87,7 @@ def test_exported_names():
         "KernelPowerKMeans",
         "MultiViewPowerKMeans",
         "__version__",
+        "choose_k",
         "critical_exponent",
         "explain_views",
         "load",
