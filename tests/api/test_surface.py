@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import powerkmeans
+import powerkmeans.plotting
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
 
 SOURCE = Path(powerkmeans.__file__).parent
@@ -25,6 +26,7 @@ LAYERS = [
     ["estimators"],
     ["critical", "explain", "choosing"],
     ["choose"],
+    ["plotting"],
     ["__init__"],
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
@@ -96,6 +98,16 @@ def test_exported_names():
         "suggest_n_components",
     ]
     assert sorted(powerkmeans.metrics.__all__) == ["clustering_accuracy", "normalized_mutual_info", "purity"]
+    assert sorted(powerkmeans.plotting.__all__) == [
+        "ConvergenceDisplay",
+        "DimensionDisplay",
+        "EmbeddingDisplay",
+        "KChoiceDisplay",
+        "MembershipDisplay",
+        "SensitivityDisplay",
+        "SplitDisplay",
+        "ViewContributionDisplay",
+    ]
 
 
 SHARED = {
