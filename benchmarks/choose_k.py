@@ -4,7 +4,8 @@ python -m benchmarks.choose_k [--seeds 3] [--data FOLDER]
 
 Synthetic sets are drawn anew for each seed. Real ones are the same rows each time, the seed is for features and
 resampling; those in files are run if their folder is given (or POWERKMEANS_DATA). Rows go to a file as they
-come, and a run goes on where the last one was stopped; ``--again`` forgets the file. The rule was fixed on seed 0.
+come, and a run goes on where the last one was stopped; ``--again`` forgets the file. The rule was fixed on
+other seeds.
 """
 
 from __future__ import annotations
@@ -139,7 +140,7 @@ def run(case: Case, seed: int) -> dict[str, Any]:
         "seed": seed,
         "k": choice.k,
         "reason": choice.reason,
-        "deviation": choice.gap_deviation,
+        "bend_deviation": choice.bend_deviation,
         "seconds": time.perf_counter() - start,
         "processor_seconds": time.process_time() - busy,
         "table": {name: np.round(column, 5).tolist() for name, column in choice.table.items()},

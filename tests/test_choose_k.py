@@ -15,7 +15,7 @@ from powerkmeans import choose as choose_module
 from powerkmeans.choosing.criteria import adjusted_rand, agreements, cost_shares, halves, silhouette, silhouettes
 from powerkmeans.choosing.noise import make_cloud
 from powerkmeans.choosing.path import labels_of, make_ground, slow_annealing, solve_all
-from powerkmeans.choosing.rule import Criteria, bends, gaps, recommend
+from powerkmeans.choosing.rule import Criteria, bends, deviations, gaps, recommend
 from powerkmeans.choosing.splits import joined, stretches
 from powerkmeans.fit import make_task
 from powerkmeans.settings import check_settings
@@ -298,20 +298,24 @@ def test_the_slow_annealing_begins_together_and_rests_at_the_clusters():
 # the rule
 
 
-def criteria(gap, stability=1.0, deviation=0.01):
+def criteria(gap, stability=1.0, deviation=0.005):
     numbers = list(range(1, len(gap) + 1))
     flat = np.ones(len(gap))
     shares = 1 / np.array(numbers)
     noise = shares * np.exp(gap)
-    return Criteria(numbers, shares, noise, np.array(gap), deviation, stability * flat, 0.5 * flat, 0 * flat)
+    spread = (2 * deviation, deviation)
+    return Criteria(numbers, shares, noise, np.array(gap), *spread, stability * flat, 0.5 * flat, 0 * flat)
 
 
-def test_the_gap_and_its_deviation():
-    noise = np.array([[1.0, 0.5], [1.0, 0.6], [1.0, 0.4]])
-    gap, deviation = gaps(np.array([1.0, 0.25]), noise)
+def test_the_gap_and_what_it_is_for_noise():
+    noise = np.array([[1.0, 0.5, 0.25], [1.0, 0.6, 0.25], [1.0, 0.4, 0.25]])
+    gap = gaps(np.array([1.0, 0.25, 0.1]), noise)
     assert gap[0] == 0
     assert gap[1] == pytest.approx(np.mean(np.log(noise[:, 1])) - np.log(0.25))
-    assert deviation == pytest.approx(np.sqrt(np.var(np.log(noise[:, 1]), ddof=1) / 2 * 4 / 3))
+    expected = np.sqrt(np.var(np.log(noise[:, 1]), ddof=1) * 4 / 3)
+    assert deviations([1, 2, 3], noise) == pytest.approx((expected, expected))
+    slope = np.exp(np.array([[0, 0.1, 0.2], [0, -0.1, -0.2]]))
+    assert deviations([1, 2, 3], slope) == pytest.approx((np.sqrt(0.02 * 3 / 2), 0))
 
 
 def test_the_bend_is_measured_from_the_straight_line():
@@ -344,6 +348,13 @@ def test_both_ends_of_the_range_can_be_chosen():
 def test_what_noise_varies_by_does_not_count():
     k, reason = recommend(criteria([0, 0.02, 0.03, 0.02, 0.01]))
     assert k == 1
-    assert reason.startswith("No number of clusters from 2 to 4 stands out")
+    assert reason.startswith("No number of clusters from 2 to 4 stands out: they explain no more of the data")
     assert recommend(criteria([0, 0.02, 0.03, 0.02, 0.01], deviation=0.001))[0] == 3
     assert recommend(criteria([0, -0.5, -0.3, -0.8, -0.9]))[0] == 1
+
+
+def test_an_advantage_that_only_grows_marks_no_number():
+    k, reason = recommend(criteria([0, 0.1, 0.2, 0.3, 0.4]))
+    assert k == 1
+    assert "the more clusters, the more they explain" in reason
+    assert "try a larger k_max" in reason

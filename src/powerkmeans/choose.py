@@ -12,7 +12,7 @@ import numpy as np
 from powerkmeans.choosing.criteria import agreements, cost_shares, halves, labels_by_half, silhouettes
 from powerkmeans.choosing.noise import make_cloud
 from powerkmeans.choosing.path import Ground, labels_of, make_ground, slow_annealing, solve_all
-from powerkmeans.choosing.rule import Criteria, gaps, recommend
+from powerkmeans.choosing.rule import Criteria, deviations, gaps, recommend
 from powerkmeans.choosing.splits import stretches
 from powerkmeans.engines.blas import single_threaded_blas
 from powerkmeans.estimators import KernelPowerKMeans, MultiViewPowerKMeans
@@ -27,8 +27,10 @@ from powerkmeans.tables import is_several
 from powerkmeans.types import Array, Float64Array, Views
 from powerkmeans.views import check_several_views, check_single_view
 
-# rows that are looked at, how often they are cut in halves, and how many clouds of noise they are compared with
-MOST_ROWS, DRAWS, CLOUDS = 2000, 2, 3
+# rows that are looked at, fewer if their features are wide; how often they are cut in halves, and how many clouds
+# of noise they are compared with
+MOST_ROWS, FEWEST_ROWS, MOST_ENTRIES = 2000, 1000, 2**21
+DRAWS, CLOUDS = 2, 3
 _SET_HERE = ("n_clusters", "s_init", "init", "n_init", "random_state", "views")
 _SEVERAL = ("entropy", "view_scaling", "view_baseline")
 Progress = Callable[[int, int, str], object]
@@ -68,8 +70,9 @@ class KChoice:
         - ``silhouette``: mean silhouette in feature space, on a sample.
         - ``stretch``: over how much of log |s| the annealing has as many groups.
         - ``score``: how far the gap lies above the straight line over the range, times the stability.
-    gap_deviation : float
-        Standard deviation of the gap between clouds of noise; gaps below four times as much count for nothing.
+    bend_deviation : float
+        Standard deviation that the bend of the gap, the part of ``score`` beside the stability, has for noise;
+        bends below five times as much count for nothing.
     path : AnnealingPath
         The annealing behind ``stretch``, for :class:`powerkmeans.plotting.SplitDisplay`.
 
@@ -78,7 +81,7 @@ class KChoice:
     k: int
     reason: str
     table: ViewTable
-    gap_deviation: float
+    bend_deviation: float
     path: AnnealingPath
 
     def __str__(self) -> str:
@@ -98,11 +101,11 @@ def choose_k(
 ) -> KChoice:
     """Recommend a number of clusters, and say why.
 
-    The features are drawn once, of at most 2000 samples, and every number of clusters is fitted on them, each from
-    its neighbours' solutions. Four things are measured for each: the cost beside that of noise with the same
-    spread, the stability of the labels between halves of the data, the silhouette, and how long the annealing
-    rests at as many groups. The recommendation goes by the first two: of the numbers that beat noise clearly, the
-    one where the advantage bends most, times the stability. The others are there to compare.
+    The features are drawn once, of at most 2000 samples (1000 where they are wide), and every number of clusters
+    is fitted on them, each from its neighbours' solutions. Four things are measured for each: the cost beside that
+    of noise with the same spread, the stability of the labels between halves of the data, the silhouette, and how
+    long the annealing rests at as many groups. The recommendation goes by the first two: of the numbers that beat
+    noise clearly, the one where the advantage bends most, times the stability. The others are there to compare.
 
     Parameters
     ----------
@@ -150,11 +153,12 @@ def choose_k(
     steps = _Steps(progress, settings.verbose)
     with single_threaded_blas():
         full = make_task(checked, replace(settings, n_clusters=numbers[-1]), seed)
-        ground = make_ground(full, numbers, MOST_ROWS)
+        fitting = max(FEWEST_ROWS, MOST_ENTRIES // full.problem.splits[-1])
+        ground = make_ground(full, numbers, min(MOST_ROWS, fitting))
         _check_rows(ground, k_max)
         criteria, path = _measured(full, ground, numbers, steps)
     k, reason = recommend(criteria)
-    return KChoice(k, reason, _table(criteria), criteria.deviation, path)
+    return KChoice(k, reason, _table(criteria), criteria.bend_deviation, path)
 
 
 def _measured(full: Task, ground: Ground, numbers: list[int], steps: _Steps) -> tuple[Criteria, AnnealingPath]:
@@ -173,13 +177,14 @@ def _measured(full: Task, ground: Ground, numbers: list[int], steps: _Steps) -> 
         noise.append(cost_shares(cloud, solve_all(cloud, numbers)))
         steps.done("clusters of noise")
     shares = cost_shares(ground, found)
-    gap, deviation = gaps(shares, np.array(noise))
+    gap_deviation, bend_deviation = deviations(numbers, np.array(noise))
     criteria = Criteria(
         numbers=numbers,
         shares=shares,
         noise_shares=np.exp(np.mean(np.log(noise), axis=0)),
-        gap=gap,
-        deviation=deviation,
+        gap=gaps(shares, np.array(noise)),
+        gap_deviation=gap_deviation,
+        bend_deviation=bend_deviation,
         stability=agreements(labels, ground.rows.weight),
         silhouette=silhouettes(ground, found, full.stream("silhouette")),
         stretch=stretches(path.groups, path.s, numbers),

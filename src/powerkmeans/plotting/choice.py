@@ -7,7 +7,18 @@ from typing import Any, Self
 import numpy as np
 
 from powerkmeans.choose import KChoice
-from powerkmeans.plotting.style import Axes, Figure, Palette, bare, label_ends, log_axis, palette_of, panels, small
+from powerkmeans.plotting.style import (
+    Axes,
+    EndLabel,
+    Figure,
+    Palette,
+    bare,
+    label_ends,
+    log_axis,
+    palette_of,
+    panels,
+    small,
+)
 from powerkmeans.types import Array
 
 # the least upper ends of the axes of stability, silhouette and stretch
@@ -99,12 +110,9 @@ class KChoiceDisplay:
         ax.plot(numbers, table["cost"], color=palette.blue, marker="o", ms=3.5, lw=1.6)
         log_axis(ax, "y")
         ax.set_ylabel("share of the cost\nthat is left")
-        ends = [("noise of the\nsame spread", "noise_cost", palette.faint), ("data", "cost", palette.blue)]
-        label_ends(
-            ax,
-            [(float(numbers[-1]), float(table[column][-1]), text, colour) for text, column, colour in ends],
-            2.2,
-        )
+        last = float(numbers[-1])
+        noise = EndLabel(last, float(table["noise_cost"][-1]), "noise of the\nsame spread", palette.faint)
+        label_ends(ax, [noise, EndLabel(last, float(table["cost"][-1]), "data", palette.blue)], gap=2.2)
 
     def _mark(self, ax: Axes, palette: Palette) -> None:
         if self.choice.k > 1:

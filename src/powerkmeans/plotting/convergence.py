@@ -7,7 +7,18 @@ from typing import Any, Self
 import numpy as np
 
 from powerkmeans.plotting.checks import check_model
-from powerkmeans.plotting.style import Axes, Figure, Palette, bare, label_ends, log_axis, palette_of, panels, small
+from powerkmeans.plotting.style import (
+    Axes,
+    EndLabel,
+    Figure,
+    Palette,
+    bare,
+    label_ends,
+    log_axis,
+    palette_of,
+    panels,
+    small,
+)
 from powerkmeans.types import Array
 
 _QUANTITIES = {
@@ -116,7 +127,7 @@ class ConvergenceDisplay:
         critical = abs(self.critical_exponent or 0.0)
         if ax.get_ylim()[0] < critical < ax.get_ylim()[1]:
             ax.axhline(critical, color=palette.orange, lw=1, ls="--")
-            label_ends(ax, [(steps[-1], critical, "clusters begin\nto separate", palette.orange)])
+            label_ends(ax, [EndLabel(steps[-1], critical, "clusters begin\nto separate", palette.orange)])
 
     def _draw_weights(self, ax: Axes, steps: Array, palette: Palette) -> None:
         weights = self.history["view_weights"]
@@ -124,7 +135,7 @@ class ConvergenceDisplay:
         for view, name in enumerate(self.view_names):
             colour = palette.cluster(view)
             ax.plot(steps, weights[:, view], color=colour, lw=1.8)
-            ends.append((float(steps[-1]), float(weights[-1, view]), str(name), palette.ink))
+            ends.append(EndLabel(float(steps[-1]), float(weights[-1, view]), str(name), palette.ink, colour))
         ax.set_ylim(0, max(1.05 * float(np.max(weights)), 0.1))
         ax.set_ylabel("view weight")
         label_ends(ax, ends)

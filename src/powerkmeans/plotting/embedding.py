@@ -150,7 +150,7 @@ class EmbeddingDisplay:
         if np.any(self.outlier):
             n_outliers = int(np.sum(self.outlier))
             name = f"{n_outliers} {'outlier' if n_outliers == 1 else 'outliers'}"
-            ax.scatter(*self.points[self.outlier].T, s=34, color=palette.orange, marker="x", lw=1.4, label=name)
+            ax.scatter(*self.points[self.outlier].T, s=24, color=palette.orange, marker="x", lw=1.2, label=name)
             ax.legend(loc="best", frameon=False, handletextpad=0.2, fontsize=small(ax), labelcolor=palette.ink)
         self._draw_numbers(ax, palette)
         ax.set(xlabel=self.axis_names[0], ylabel=self.axis_names[1])

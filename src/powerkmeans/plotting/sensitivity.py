@@ -13,7 +13,17 @@ from sklearn.metrics import adjusted_rand_score
 
 from powerkmeans.estimators.base import PowerKMeansBase
 from powerkmeans.metrics import clustering_accuracy
-from powerkmeans.plotting.style import Axes, Figure, bare, label_ends, log_axis, one_axes, palette_of, small
+from powerkmeans.plotting.style import (
+    Axes,
+    EndLabel,
+    Figure,
+    bare,
+    label_ends,
+    log_axis,
+    one_axes,
+    palette_of,
+    small,
+)
 from powerkmeans.types import Array
 
 Score = Callable[[Array], float]
@@ -239,10 +249,10 @@ class DimensionDisplay:
         ax.set_xticks(sizes, [f"{size:,}" for size in sizes])
         n_draws = self.scores.shape[1]
         about = f"random features,\nmean ± deviation\nof {n_draws} draws" if n_draws > 1 else "random features"
-        ends = [(float(sizes[-1]), float(means[-1]), about, palette.blue)]
+        ends = [EndLabel(float(sizes[-1]), float(means[-1]), about, palette.blue)]
         if self.exact is not None:
             ax.axhline(self.exact, color=palette.orange, ls="--", lw=1.4)
-            ends.append((float(sizes[-1]), float(self.exact), "exact kernel", palette.orange))
+            ends.append(EndLabel(float(sizes[-1]), float(self.exact), "exact kernel", palette.orange))
         if self.suggested is not None:
             ax.axvline(self.suggested, color=palette.faint, lw=1, ls=":")
             style = {"transform": ax.get_xaxis_transform(), "color": palette.faint, "fontsize": small(ax)}

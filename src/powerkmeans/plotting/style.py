@@ -15,10 +15,7 @@ from powerkmeans.types import Array
 
 Axes = Any
 Figure = Any
-# a label at the end of a line: where, what, and in which colour
-EndLabel = tuple[float, float, str, str]
-
-_MOST_TICKS = 6
+_FEWEST_TICKS, _MOST_TICKS = 3, 6
 MARKERS = "osD^vP"
 
 
@@ -44,6 +41,16 @@ class Palette(NamedTuple):
     def marker(self, index: int) -> str:
         """The marker of a cluster: another one each time that the colours repeat."""
         return MARKERS[index // len(self.clusters) % len(MARKERS)]
+
+
+class EndLabel(NamedTuple):
+    """A label at the end of a line: where that is, the text and its colour, and the colour of a thread to it."""
+
+    x: float
+    y: float
+    text: str
+    colour: str
+    thread: str | None = None
 
 
 # the accents are those of Okabe and Ito, the clusters' colours Paul Tol's "muted" and "light"
@@ -164,7 +171,11 @@ def plain_ticks(low: float, high: float) -> list[float]:
         ticks = [d * 10.0**e for e in range(-6, 9, step) for d in digits if low <= d * 10.0**e <= high]
         if len(ticks) <= _MOST_TICKS:
             break
-    return ticks
+    if len(ticks) >= _FEWEST_TICKS:
+        return ticks
+    decade = 10.0 ** np.floor(np.log10(high - low))
+    step = next(decade * size for size in (0.1, 0.2, 0.5, 1) if (high - low) / (decade * size) <= _MOST_TICKS)
+    return [round(i * step, 12) for i in range(int(np.ceil(low / step)), int(high / step) + 1)]
 
 
 def label_ends(ax: Axes, labels: Iterable[EndLabel], gap: float = 1.15) -> None:
@@ -172,19 +183,27 @@ def label_ends(ax: Axes, labels: Iterable[EndLabel], gap: float = 1.15) -> None:
 
     The limits of the y axis must be set before; ``gap`` is in heights of a line of text.
     """
-    ordered = sorted(labels, key=lambda label: label[1])
+    ordered = sorted(labels, key=lambda label: label.y)
     if not ordered:
         return
     size = small(ax)
     inches = ax.get_position().height * ax.figure.get_figheight()
     to_axes = ax.transData - ax.transAxes
-    wanted = np.array([to_axes.transform((x, y))[1] for x, y, _, _ in ordered])
+    wanted = np.array([to_axes.transform((label.x, label.y))[1] for label in ordered])
     placed = spread_out(wanted, gap * size / 72 / inches)
-    for (x, y, text, colour), place in zip(ordered, placed, strict=True):
+    for label, place in zip(ordered, placed, strict=True):
+        thread = None if label.thread is None else {"arrowstyle": "-", "color": label.thread, "lw": 1}
         ax.annotate(
-            text, (x, y), xytext=(1.02, place), textcoords=ax.transAxes, va="center", color=colour, fontsize=size,
+            label.text,
+            label[:2],
+            xytext=(1.03, place),
+            textcoords=ax.transAxes,
+            va="center",
+            color=label.colour,
+            fontsize=size,
             annotation_clip=False,
-        )  # fmt: skip
+            arrowprops=thread,
+        )
 
 
 def spread_out(wanted: Array, gap: float) -> Array:
