@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: demo test lint format bench bench-speedups bench-scaling bench-peers bench-starts bench-accuracy bench-views bench-noise paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures dist dist-test clean help
+.PHONY: demo test lint format bench bench-speedups bench-scaling bench-peers bench-starts bench-accuracy bench-views bench-noise bench-choose-k paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures dist dist-test clean help
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -65,6 +65,9 @@ bench-views: $(VENV)/.run  ## several views of real sets in the folder POWERKMEA
 
 bench-noise: $(VENV)/.run  ## the weight that a view of noise keeps, by its dimension
 	$(BIN)/python -m benchmarks.noise_view
+
+bench-choose-k: $(VENV)/.run  ## how often choose_k is right; real sets too if POWERKMEANS_DATA is set
+	$(BIN)/python -m benchmarks.choose_k
 
 $(VENV)-peers/bin/python: benchmarks/methods/peers-requirements.txt
 	PYTHON=$(PYTHON) sh benchmarks/methods/make_peers_env.sh $(VENV)-peers

@@ -18,8 +18,10 @@ from powerkmeans.choosing.path import labels_of, make_ground, slow_annealing, so
 from powerkmeans.choosing.rule import Criteria, bends, deviations, gaps, recommend
 from powerkmeans.choosing.splits import joined, stretches
 from powerkmeans.fit import make_task
+from powerkmeans.fitting.moves import one_less, one_more
 from powerkmeans.settings import check_settings
-from powerkmeans.types import RowSample
+from powerkmeans.solver.annealing import Hard
+from powerkmeans.types import Parameters, RowSample
 
 RNG = np.random.default_rng(0)
 COLUMNS = ["k", "cost", "noise_cost", "gap", "stability", "silhouette", "stretch", "score"]
@@ -163,6 +165,30 @@ def test_costs_fall_with_the_number_and_are_those_of_a_fit():
     shares = cost_shares(ground, solutions)
     assert shares[0] == pytest.approx(1)
     assert np.allclose(shares, np.array(losses) / losses[0])
+
+
+def test_no_number_is_worse_than_one_more_with_a_centroid_dropped():
+    X = np.random.default_rng(1).normal(size=(120, 3))
+    numbers = list(range(1, 9))
+    ground = make_ground(task_on(X, k=8, feature_map="identity"), numbers, 1000)
+    solutions = solve_all(ground, numbers)
+    for k in numbers[:-1]:
+        task = ground.of(k)
+        dropped = task.minimise(one_less(task, solutions[k + 1].parameters, ground.rows), Hard()).parameters
+        assert solutions[k].value <= task.hard_objective(dropped)[0] * (1 + 1e-9)
+
+
+def test_centroids_are_added_and_dropped_where_it_costs_least():
+    X = np.repeat([[0.0, 0.0], [10.0, 0.0], [10.0, 4.0]], 10, axis=0) + 0.1 * RNG.normal(size=(30, 2))
+    ground = make_ground(task_on(X, k=4, feature_map="identity"), [1, 2, 3, 4], 1000)
+    task, mean = ground.of(3), np.mean(X, axis=0)
+    two = Parameters(np.array([[0.0, 0.0], [10.0, 2.0]]) - mean, np.ones(1))
+    three = one_more(task, two, ground.rows).centers + mean
+    assert np.allclose(three[np.lexsort(np.round(three).T[::-1])], [[0, 0], [10, 0], [10, 4]], atol=0.2)
+    four = Parameters(np.array([[0.0, 0.0], [10.0, 0.0], [10.0, 3.9], [10.0, 4.1]]) - mean, np.ones(1))
+    left = one_less(task, four, ground.rows).centers + mean
+    assert left.shape == (3, 2)
+    assert np.allclose(left[:2], [[0, 0], [10, 0]])
 
 
 def test_features_are_those_of_a_fit_and_drawn_once():

@@ -399,6 +399,8 @@ def test_the_tree_is_drawn_without_crossings():
         low, high = sorted(line[:, 1])
         through = [b for b in level if low < b[0, 1] < high and b[0, 0] < line[0, 0] < b[1, 0]]
         assert not through
+        (stem,) = [b for b in level if b[1, 0] == line[0, 0] and low <= b[0, 1] <= high]  # and one ends there
+        assert stem[0, 1] == (low + high) / 2
     assert ax.get_xscale() == "log"
 
 

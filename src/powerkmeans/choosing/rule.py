@@ -89,8 +89,8 @@ def _no_reason(criteria: Criteria) -> str:
     best = int(np.argmax(criteria.gap[1:-1])) + 1
     if criteria.gap[best] > SIGNIFICANT * criteria.gap_deviation:
         why = (
-            "the more clusters, the more they explain beyond what they explain of noise with the same spread, and no "
-            "number marks itself off; try a larger k_max"
+            "the more clusters, the more they explain beyond what they explain of noise with the same spread, and "
+            "no number marks itself off; try a larger k_max"
         )
     else:
         why = "they explain no more of the data than of noise with the same spread"
