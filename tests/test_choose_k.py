@@ -54,6 +54,7 @@ def test_clear_clusters_are_found_and_all_criteria_agree(found):
     assert "The silhouette is highest at k=4" in found.reason
     assert "the annealing keeps 4 groups" in found.reason
     assert str(found).startswith(found.reason)
+    assert repr(found) == f"KChoice(k=4, reason={found.reason!r})"
     assert np.all(np.diff(found.table["cost"]) <= 0)
     assert np.allclose(found.table["gap"], np.log(found.table["noise_cost"] / found.table["cost"]))
     with pytest.raises(AttributeError):

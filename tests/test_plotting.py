@@ -189,6 +189,14 @@ def test_membership_bands_are_the_sorted_memberships(possibilistic):
     assert names == [f"cluster {cluster}, 40" for cluster in range(3)]
 
 
+def test_membership_bands_of_many_samples_have_few_steps():
+    values = np.linspace(0.4, 1, 50_001)
+    band = MembershipDisplay(np.zeros(50_001, int), values).plot().ax_[0].collections[0].get_paths()[0].vertices
+    assert len(band) < 5000
+    assert np.ptp(band[:, 1]) == 50_001
+    assert np.max(band[:, 0]) == 1
+
+
 def test_memberships_of_a_fuzzy_model_have_no_typicality(fuzzy):
     assert len(MembershipDisplay.from_estimator(fuzzy, X).ax_) == 1
     with pytest.raises(ValueError, match="membership='fuzzy' has no typicality"):

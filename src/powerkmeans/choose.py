@@ -49,7 +49,7 @@ class AnnealingPath(NamedTuple):
     sizes: Float64Array
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class KChoice:
     """What :func:`choose_k` found.
 
@@ -83,6 +83,9 @@ class KChoice:
     table: ViewTable
     bend_deviation: float
     path: AnnealingPath
+
+    def __repr__(self) -> str:
+        return f"KChoice(k={self.k}, reason={self.reason!r})"
 
     def __str__(self) -> str:
         return f"{self.reason}\n{self.table}"
@@ -125,8 +128,8 @@ def choose_k(
         Called as ``progress(done, total, what)`` after each of a dozen steps.
     **estimator_parameters
         Parameters of the estimator that the number is for: ``feature_map``, ``bandwidth``, ``membership`` and so
-        on. ``feature_map="exact"`` is taken as ``"nystroem"`` here. What concerns starts (``init``, ``n_init``,
-        ``s_init``) is not taken.
+        on. ``feature_map="exact"`` is taken as ``"nystroem"`` here, ``reference_distance="within"`` is that of the
+        largest number. What concerns starts (``init``, ``n_init``, ``s_init``) is not taken.
 
     Returns
     -------

@@ -13,6 +13,8 @@ from powerkmeans.types import Array
 
 # the space between clusters, as a share of all samples, and the smallest that gets a label of its own
 _SPACE, _LABELLED = 0.02, 0.012
+# steps of a band; more would not be seen
+_MOST_STEPS = 1000
 
 
 class MembershipDisplay:
@@ -133,29 +135,29 @@ class MembershipDisplay:
         self.ax_, self.figure_ = axes, axes[0].figure
         return self
 
-    def _bands(self) -> list[tuple[int, Array, Array]]:
-        """For each cluster with samples its number, its samples, and their places from the top."""
+    def _bands(self) -> list[tuple[int, Array, float]]:
+        """For each cluster with samples its number, its samples, and where it begins from the top."""
         space, place, bands = _SPACE * len(self.labels), 0.0, []
         for cluster in np.unique(self.labels):
             mine = np.flatnonzero(self.labels == cluster)
-            bands.append((int(cluster), mine, place + np.arange(len(mine))))
+            bands.append((int(cluster), mine, place))
             place += len(mine) + space
         return bands
 
     def _draw(self, ax: Axes, values: Array, palette: Palette) -> None:
-        for cluster, mine, places in self._bands():
-            ordered = np.sort(values[mine])[::-1]
+        for cluster, mine, place in self._bands():
+            size, ordered = len(mine), np.sort(values[mine])[::-1]
             # every sample is one step high, so that a cluster of one is seen
-            edges = np.append(places, places[-1] + 1)
-            lengths = np.append(ordered, ordered[-1])
-            ax.fill_betweenx(edges, 0, lengths, step="post", color=palette.cluster(cluster), lw=0)
+            edges = np.linspace(0, size, min(size, _MOST_STEPS) + 1).astype(int)
+            lengths = ordered[np.minimum(edges, size - 1)]
+            ax.fill_betweenx(place + edges, 0, lengths, step="post", color=palette.cluster(cluster), lw=0)
             middle = float(np.median(ordered))
-            ax.plot([middle] * 2, [edges[0], edges[-1]], color=palette.ink, lw=1, alpha=0.7)
+            ax.plot([middle] * 2, [place, place + size], color=palette.ink, lw=1, alpha=0.7)
 
     def _ticks(self) -> tuple[list[float], list[str]]:
         places, names = [], []
-        for cluster, mine, rows in self._bands():
+        for cluster, mine, place in self._bands():
             if len(mine) >= _LABELLED * len(self.labels):
-                places.append(float(rows[0]) + len(mine) / 2)
+                places.append(place + len(mine) / 2)
                 names.append(f"cluster {cluster}, {len(mine):,}")
         return places, names
