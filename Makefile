@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: demo test lint format bench bench-speedups bench-scaling bench-peers bench-starts bench-noise noise study theorems paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures dist dist-test clean help
+.PHONY: demo test lint format bench bench-speedups bench-scaling bench-peers bench-starts bench-noise bench-choose-k noise study theorems paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures dist dist-test clean help
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -68,6 +68,9 @@ noise: $(VENV)/.run  ## spoilt samples and views: accuracy and outlier scores be
 
 noise-quick: $(VENV)/.run  ## the same on few rows of the sets that need no folder, in minutes
 	$(BIN)/python -m benchmarks.noise --quick --jobs $(JOBS)
+
+bench-choose-k: $(VENV)/.run  ## how often choose_k is right; real sets too if POWERKMEANS_DATA is set
+	$(BIN)/python -m benchmarks.choose_k
 
 $(VENV)-peers/bin/python: benchmarks/methods/peers-requirements.txt
 	PYTHON=$(PYTHON) sh benchmarks/methods/make_peers_env.sh $(VENV)-peers

@@ -85,7 +85,7 @@ def write(docs: Path) -> None:
     sides["confirmed on"] = (study.confirm(choice), CONFIRMED_ON)
     (docs / "study").mkdir(parents=True, exist_ok=True)
     (docs / "study" / "tables.md").write_text(f"{HEAD}\n{page(settled, final, choice, sides)}")
-    drawn = {"study_factors": pictures.draw_factors(plt, settled)}
+    drawn = {"study_factors": pictures.draw_factors(plt, settled), "study_splits": pictures.draw_splits(plt)}
     starts = list(Store("study_starts", pictures.START_KEYS).rows.values())
     if starts:
         drawn["study_starts"] = pictures.draw_starts(plt, starts)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.datasets import load_digits
 from threadpoolctl import threadpool_limits
 
 from benchmarks.harness.store import Row
@@ -15,8 +16,9 @@ from benchmarks.study import factors
 from benchmarks.study.factors import ADVICE, BEFORE
 from benchmarks.study.run import Settled
 from benchmarks.study.sets import load
-from powerkmeans import MultiViewPowerKMeans
+from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
 from powerkmeans.metrics import clustering_accuracy
+from powerkmeans.plotting import SplitDisplay
 
 MULTIPLES = (0.3, 0.5, 0.7, 0.9, 1.0, 1.2, 1.5, 2.0, 3.0, 5.0)
 STARTED_ON, STARTS, START_SEEDS = "HW2", {"cloud": BLUE, "k-means++": ORANGE}, 3
@@ -67,6 +69,22 @@ def draw_starts(plt: Any, rows: list[Row]) -> Any:
     )
     above.legend(frameon=False)
     above.set_title(f"{STARTED_ON}: every point is one annealing, without moves", fontsize=10, loc="left")
+    return figure
+
+
+def draw_splits(plt: Any) -> Any:
+    """Which clusters of the digits separate at which exponent, in a slow annealing."""
+    X, y = load_digits(return_X_y=True)
+    rows = np.concatenate([np.flatnonzero(y == digit)[:40] for digit in range(10)])
+    settings = {"init": "cloud", "anneal_factor": 1.02, "anneal_every": 10, "max_iter": 3000}
+    model = KernelPowerKMeans(10, n_components=300, random_state=0, **settings).fit(X[rows])
+    names = [np.bincount(y[rows][model.labels_ == cluster]).argmax() for cluster in range(10)]
+    figure, axes = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
+    SplitDisplay.from_estimator(model, ax=axes)
+    labels = [text.get_text() for text in axes.get_yticklabels()]
+    numbers = [int(label.split()[1].rstrip(",")) for label in labels]
+    axes.set_yticklabels([f"mostly {names[number]}" for number in numbers])
+    axes.set_title("Forty images of each digit: the coarse groups part first", fontsize=10, loc="left")
     return figure
 
 

@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from powerkmeans import metrics, sc
+from powerkmeans.choose import choose_k
 from powerkmeans.critical import critical_exponent
 from powerkmeans.estimators import KernelPowerKMeans, MultiViewPowerKMeans
 from powerkmeans.explain import explain_views
@@ -17,6 +18,7 @@ __all__ = [
     "KernelPowerKMeans",
     "MultiViewPowerKMeans",
     "__version__",
+    "choose_k",
     "critical_exponent",
     "explain_views",
     "load",

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import powerkmeans
+import powerkmeans.plotting
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
 
 SOURCE = Path(powerkmeans.__file__).parent
@@ -23,8 +24,9 @@ LAYERS = [
     ["fit", "model_io"],
     ["progress", "online"],
     ["estimators"],
-    ["critical", "explain"],
-    ["sc"],
+    ["critical", "explain", "choosing"],
+    ["choose", "sc"],
+    ["plotting"],
     ["__init__"],
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
@@ -87,6 +89,7 @@ def test_exported_names():
         "KernelPowerKMeans",
         "MultiViewPowerKMeans",
         "__version__",
+        "choose_k",
         "critical_exponent",
         "explain_views",
         "load",
@@ -97,6 +100,16 @@ def test_exported_names():
     ]
     assert sorted(powerkmeans.metrics.__all__) == ["clustering_accuracy", "normalized_mutual_info", "purity"]
     assert powerkmeans.sc.__all__ == ["cluster"]
+    assert sorted(powerkmeans.plotting.__all__) == [
+        "ConvergenceDisplay",
+        "DimensionDisplay",
+        "EmbeddingDisplay",
+        "KChoiceDisplay",
+        "MembershipDisplay",
+        "SensitivityDisplay",
+        "SplitDisplay",
+        "ViewContributionDisplay",
+    ]
 
 
 SHARED = {
