@@ -161,7 +161,9 @@ def log_axis(ax: Axes, which: str) -> None:
     low, high = getattr(ax, f"get_{which}lim")()
     axis = getattr(ax, f"{which}axis")
     ticks = plain_ticks(low, high)
-    axis.set_ticks(ticks, [f"{tick:,.0f}" if tick >= 1 else f"{tick:g}" for tick in ticks])
+    axis.set_ticks(
+        ticks, [f"{tick:,.0f}" if tick >= 1 and tick == round(tick) else f"{tick:.3g}" for tick in ticks]
+    )
     axis.set_ticks([], minor=True)
 
 
