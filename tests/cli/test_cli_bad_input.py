@@ -36,7 +36,7 @@ def text(tmp_path, content, name="t.csv"):
         ("", "t.csv is empty (0 bytes)."),
         ("\n\n  \n", "t.csv is empty."),
         ("a,b\n", "t.csv has a header and no rows."),
-        ("a,b\n1,2\n3\n4,5\n", "t.csv has 1 fields in line 3, but 2 in its first line."),
+        ("a,b\n1,2\n3\n4,5\n", "t.csv has 1 field in line 3, but 2 in its first line."),
         ("a,b\n1,2\n3,4,5\n", "t.csv has 3 fields in line 3, but 2 in its first line."),
         ("a,b\n1,2\n3,x7\n", "t.csv, line 3, column 'b': 'x7' is not a number."),
         ("a;b\n1,5;2\n3;4\n", "'1,5' is not a number; write decimals with a point."),
@@ -45,7 +45,7 @@ def text(tmp_path, content, name="t.csv"):
         ('a,b\n1,"2\n3,4\n', "t.csv is not a proper table"),
         ("a,b\n1,2\n3,inf\n", "t.csv has an infinite value in line 3, column 'b'."),
         ("a,b\n7,7\n7,7\n7,7\n", "All columns are constant ('a', 'b'): there is nothing to cluster."),
-        ("a,b\n1,2\n,\n3,4\n", "t.csv has 1 rows without any value, the first in line 3"),
+        ("a,b\n1,2\n,\n3,4\n", "t.csv has 1 row without any value, the first in line 3"),
         ("a,b\n1,2\n3,4\n", "There are 2 samples, fewer than the 3 clusters that -k asks for."),
     ],
 )
@@ -116,7 +116,7 @@ def test_samples_without_any_view(fails, tmp_path):
     values[4] = np.nan
     write_csv(tmp_path / "t.csv", ids(), header, values)
     said = fails(DATA, "fit", "t.csv", "--id", "id", "-k", K, "--view", "x=a,b", "--view", "y=c,d")
-    assert "1 samples have no values in any view, the first is id 's004'" in said
+    assert "1 sample without any view, the first is id 's004'" in said
 
 
 def test_views(fails, table):
@@ -287,7 +287,7 @@ def test_evaluate_needs_labels_of_one_length(fails, tmp_path):
     text(tmp_path, "class\nx\n\nna\n", "gap.csv")
     text(tmp_path, "id,class\na,x\nb,\nc,y\n", "gap.csv")
     said = fails(DATA, "evaluate", "labels.csv", "gap.csv", "--truth-column", "class")
-    assert "gap.csv has 1 rows without a 'class', the first is row 1." in said
+    assert "gap.csv has 1 row without a 'class', the first is row 1." in said
 
 
 def test_what_is_missing_is_named_with_the_way_to_install_it(fails, tmp_path, monkeypatch):

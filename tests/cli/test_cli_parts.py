@@ -70,7 +70,7 @@ def test_a_fit_fills_its_bar_and_never_goes_back(n):
 
 
 def test_a_bar_tells_the_time_left_on_a_terminal_only(monkeypatch):
-    clock = iter([0.0, 0.1, 5.0, 6.0, 7.0, 8.0])
+    clock = iter([0.0, 0.1, 5.0, 6.0, 7.0])
     monkeypatch.setattr("powerkmeans.cli.progress.time.perf_counter", lambda: next(clock))
     stream = io.StringIO()
     console = Console(file=stream, force_terminal=True, width=100)
@@ -78,11 +78,22 @@ def test_a_bar_tells_the_time_left_on_a_terminal_only(monkeypatch):
         bar.update(0.1, "too soon to show")
         assert stream.getvalue() == ""
         bar.update(0.5, "iteration 7")
-        assert bar._progress.tasks[0].fields == {"about": "iteration 7", "left": "about 5.0 s left"}
-    with Bar("Writing", console, shown=True).wait("who knows") as bar:
-        assert bar._progress.tasks[0].total is None
-    with Bar("Fitting", console, shown=False) as bar:
-        bar._progress = None  # never touched
+        assert bar._progress.tasks[0].fields == {"about": "iteration 7", "left": "about 5 s left"}
+    with Bar("Fitting", console, shown=False).wait("never seen") as bar:
+        bar.update(0.5)
+        assert not bar._progress.tasks
+
+
+def test_a_bar_that_waits_is_seen_after_a_moment():
+    stream = io.StringIO()
+    with Bar("Writing", Console(file=stream, force_terminal=True, width=100), "model.npz", shown=True).wait(
+        "..."
+    ) as bar:
+        assert stream.getvalue() == ""
+        bar._timer.join(timeout=30)
+        (task,) = bar._progress.tasks
+        assert (task.total, task.fields["about"]) == (None, "model.npz, ...")
+        assert "Writing" in stream.getvalue()
 
 
 def test_a_listener_takes_any_exponent():

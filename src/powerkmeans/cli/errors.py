@@ -47,6 +47,11 @@ def listed(names: list[str] | tuple[str, ...], most: int = 5) -> str:
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 
+def counted(number: int, noun: str) -> str:
+    """A number and what it counts: 1 row, 2 rows."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def near(name: str, known: list[str] | tuple[str, ...]) -> str:
     """What a name may have been meant to be, as the end of a sentence; empty if nothing is like it."""
     folded = {other.casefold(): other for other in reversed(known)}

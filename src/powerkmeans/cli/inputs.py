@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
 from powerkmeans.cli.bundle import ViewInput
 from powerkmeans.cli.columns import Dropped, cut_views, parse_views
-from powerkmeans.cli.errors import UserError, listed, usage
+from powerkmeans.cli.errors import UserError, counted, listed, usage
 from powerkmeans.cli.progress import Bar
 from powerkmeans.cli.reading import Given, named_files, read_file
 from powerkmeans.cli.samples import Samples, align, check_coverage, check_values, cut
@@ -49,12 +49,15 @@ class Inputs:
     X : the scaled views, one array if there is one view
     samples : the same in the units of the files
     views : columns, centres and scales of each view
+    named : whether columns have names
+    notes : what a user should know
     """
 
     X: Any
     samples: Samples
     views: tuple[ViewInput, ...]
     named: bool
+    notes: tuple[str, ...] = ()
 
     @property
     def several(self) -> bool:
@@ -72,14 +75,16 @@ def read_inputs(options: InputOptions, terminal: Terminal) -> Inputs:
     if views and len(files) > 1:
         raise usage("--view cuts one table into views; of several files each is a view already.")
 
-    dropped = Dropped(options.drop)
+    dropped, unused = Dropped(options.drop), list[str]()
 
     def choose(header: Sequence[str], source: str) -> list[int]:
         kept = dropped.rest(header, source)
         if not views:
             return kept
-        names = [header[place] for place in kept]
-        return sorted(kept[place] for places in cut_views(views, names, source).values() for place in places)
+        groups = cut_views(views, [header[place] for place in kept], source)
+        used = sorted(kept[place] for places in groups.values() for place in places)
+        unused.extend(header[place] for place in kept if place not in set(used))
+        return used
 
     tables = read_tables(files, options, choose, terminal)
     dropped.check()
@@ -92,14 +97,17 @@ def read_inputs(options: InputOptions, terminal: Terminal) -> Inputs:
         check_values(table, rows_may_lack=len(tables) > 1)
     samples = align(tables)
     check_coverage(samples)
-    return make_inputs(samples, options.scale, named, terminal)
+    if unused:
+        about = f"{counted(len(unused), 'column')} in no view and not used: {listed(unused)}."
+        samples = replace(samples, notes=(*samples.notes, about))
+    return make_inputs(samples, options.scale, named=named)
 
 
 def read_tables(files: list[Given], options: InputOptions, choose: Choose, terminal: Terminal) -> list[Table]:
     """Read all files, with a bar."""
     tables = list[Table]()
     for index, file in enumerate(files):
-        with terminal.bar(f"Reading {file.source}") as bar:
+        with terminal.bar("Reading") as bar:
             request = Request(
                 choose,
                 id_column=options.id_column,
@@ -109,7 +117,9 @@ def read_tables(files: list[Given], options: InputOptions, choose: Choose, termi
                 delimiter=_delimiter(options.delimiter),
                 header=options.header,
                 encoding=options.encoding,
-                on_read=_telling(bar, f"file {index + 1} of {len(files)}"),
+                on_read=_telling(
+                    bar, file.source + (f", file {index + 1} of {len(files)}" if len(files) > 1 else "")
+                ),
             )
             tables += read_file(file, request)
     names = [table.name for table in tables]
@@ -133,26 +143,41 @@ def _delimiter(given: str | None) -> str | None:
     return delimiter
 
 
-def make_inputs(samples: Samples, scale: str, named: bool, terminal: Terminal) -> Inputs:
-    """Scale aligned views, and tell what is to be known about them."""
-    for note in samples.notes:
-        terminal.note(note)
+def make_inputs(samples: Samples, scale: str, *, named: bool) -> Inputs:
+    """Scale aligned views, and remember what is to be told about them."""
+    notes = list(samples.notes)
     views, arrays = list[ViewInput](), dict[str, Any]()
     for name, values in samples.views.items():
         assert values is not None
         scaling = find_scaling(values, scale)
-        _tell_constant(name, samples.columns[name], scaling.constant, terminal, alone=len(samples.views) == 1)
+        notes += _about_constant(name, samples.columns[name], scaling.constant, alone=len(samples.views) == 1)
         views.append(ViewInput(name, samples.columns[name], scaling))
         arrays[name] = values if scale == "none" else scaled(values, scaling)
     X = arrays if len(arrays) > 1 else next(iter(arrays.values()))
-    return Inputs(X, samples, tuple(views), named)
+    return Inputs(X, samples, tuple(views), named, tuple(notes))
 
 
-def _tell_constant(view: str, columns: tuple[str, ...], constant: Any, terminal: Terminal, *, alone: bool) -> None:
+def _about_constant(view: str, columns: tuple[str, ...], constant: Any, *, alone: bool) -> list[str]:
     """A constant column says nothing; if all are, there is nothing to cluster."""
     flat = [label for label, is_flat in zip(columns, constant, strict=True) if is_flat]
     if len(flat) == len(columns) and alone:
         raise UserError(f"All columns are constant ({listed(flat)}): there is nothing to cluster.")
-    if flat:
-        what = "Column" if len(flat) == 1 else "Columns"
-        terminal.note(f"{what} {listed(flat)} of view {view!r} constant: no use for clusters.")
+    if not flat:
+        return []
+    one = len(flat) == 1
+    says = "is constant and says nothing" if one else "are constant and say nothing"
+    return [f"{'Column' if one else 'Columns'} {listed(flat)} of view {view!r} {says}."]
+
+
+def tell_input(inputs: Inputs, reading: InputOptions, terminal: Terminal) -> None:
+    """Say what was read, how it is scaled, and what there is to know about it."""
+    samples = inputs.samples
+    views = "" if not inputs.several else f" in {len(inputs.views)} views"
+    scaling = {
+        "standard": "standard scaling (mean 0, deviation 1)",
+        "robust": "robust scaling (median, quartiles)",
+        "none": "columns as they are (no scaling)",
+    }
+    terminal.say(f"{samples.n_samples:,} samples, {inputs.n_columns:,} columns{views}; {scaling[reading.scale]}")
+    for note in inputs.notes:
+        terminal.note(note)

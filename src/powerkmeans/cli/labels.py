@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from powerkmeans.cli.errors import UserError, listed, near
+from powerkmeans.cli.errors import UserError, counted, listed, near
 from powerkmeans.cli.reading import TEXT, extension, named_files
 from powerkmeans.cli.reading.arrow import EXTENSIONS, as_text, open_arrow
 from powerkmeans.cli.reading.text import open_rows
@@ -44,7 +44,9 @@ def read_labels(path: str, column: str | None, id_column: str | None, *, usual: 
     name = _chosen(list(columns), column, id_column, usual, file.source)
     empty = np.flatnonzero(columns[name] == "")
     if len(empty):
-        raise UserError(f"{file.source} has {len(empty)} rows without a {name!r}, the first is row {empty[0]}.")
+        raise UserError(
+            f"{file.source} has {counted(len(empty), 'row')} without a {name!r}, the first is row {empty[0]}."
+        )
     if id_column is None:
         return Labels(file.source, name, columns[name], None)
     table = Table(name, file.source, (), np.zeros((len(columns[name]), 0)))
@@ -74,7 +76,8 @@ def _text_columns(path: str, source: str) -> dict[str, NDArray[Any]]:
         for line, row in text.rows:
             if len(row) != len(text.header):
                 width = len(text.header)
-                raise UserError(f"{source} has {len(row)} fields in line {line}, but {width} in its first line.")
+                fields = counted(len(row), "field")
+                raise UserError(f"{source} has {fields} in line {line}, but {width} in its first line.")
             rows.append([field.strip() for field in row])
         header = text.header
     if not rows:

@@ -42,10 +42,10 @@ def size(n_bytes: float) -> str:
     return f"{value:.0f} {unit}" if unit == "B" or value >= 99.5 else f"{value:.3g} {unit}"
 
 
-def duration(seconds: float) -> str:
+def duration(seconds: float, digits: int = 1) -> str:
     """Seconds in words: 0.4 s, 12 s, 3 min 20 s, 2 h 5 min."""
     if seconds < 9.95:
-        return f"{seconds:.1f} s"
+        return f"{seconds:.{digits}f} s"
     if seconds < 90:
         return f"{seconds:.0f} s"
     minutes, rest = divmod(round(seconds), 60)

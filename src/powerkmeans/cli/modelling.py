@@ -113,7 +113,7 @@ def fit_estimator(inputs: Inputs, parameters: dict[str, Any], terminal: Terminal
         raise UserError(f"There are {n_samples} samples, fewer than the {k} clusters that -k asks for.")
     estimator = (MultiViewPowerKMeans if inputs.several else KernelPowerKMeans)(**parameters)
     with terminal.bar("Fitting") as bar, terminal.hearing_warnings(), listening(FitListener(bar, n_samples)):
-        bar.update(0.0, "preparing")
+        bar.wait("preparing")
         return fitted(estimator, inputs.X)
 
 

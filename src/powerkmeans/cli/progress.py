@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+import threading
 import time
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
@@ -14,8 +15,10 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from powerkmeans.cli.memory import duration
 from powerkmeans.types import Iteration
 
-# nothing is shown before this many seconds, and no time left before that many
-_PATIENCE, _GUESS_AFTER = 0.4, 1.0
+# nothing is shown before this many seconds; no time left before that many, nor before that share of the work
+_PATIENCE, _GUESS_AFTER, _GUESS_FROM = 0.4, 1.0, 0.08
+# titles are padded to this, so that bars stand below each other
+_TITLE = 10
 _RUN = re.compile(r"run (\d+) of (\d+)")
 _ANNEALED = re.compile(r"annealing on (\d+) rows")
 # iterations that a run and the steps on all rows take, about, to weigh one against the other
@@ -27,8 +30,10 @@ _LAST_EXPONENT, _LAST_FACTOR = 15.0, 6.0
 class Bar:
     """One line on stderr that is gone when the work is done."""
 
-    def __init__(self, title: str, console: Console, *, shown: bool) -> None:
-        self._title, self._shown, self._begun = title, shown, time.perf_counter()
+    def __init__(self, title: str, console: Console, what: str = "", *, shown: bool) -> None:
+        self._what = what
+        self._title, self._shown = title.ljust(_TITLE), shown
+        self._born = self._begun = time.perf_counter()
         columns = (
             TextColumn("[bold]{task.description}"),
             BarColumn(26, style="bright_black", complete_style="cyan", finished_style="cyan", pulse_style="cyan"),
@@ -37,6 +42,7 @@ class Bar:
         )
         self._progress = Progress(*columns, console=console, transient=True, refresh_per_second=8)
         self._task: TaskID | None = None
+        self._lock, self._timer = threading.RLock(), threading.Timer(_PATIENCE, lambda: None)
 
     def __enter__(self) -> Self:
         return self
@@ -44,27 +50,52 @@ class Bar:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._task is not None:
-            self._progress.stop()
+        self._timer.cancel()
+        with self._lock:
+            self._shown = False
+            if self._task is not None:
+                self._progress.stop()
 
-    def update(self, share: float | None, about: str = "") -> None:
-        """Tell how far the work is, in [0, 1]; None if nobody knows."""
-        elapsed = time.perf_counter() - self._begun
-        if not self._shown or (elapsed < _PATIENCE and share is not None):
-            return
+    def update(self, share: float, about: str = "") -> None:
+        """Tell how far the work is, in [0, 1]."""
+        now = time.perf_counter()
+        if self._shown and now - self._born >= _PATIENCE:
+            elapsed = now - self._begun
+            guess = share >= _GUESS_FROM and elapsed >= _GUESS_AFTER
+            self._draw(share, about, _left(elapsed, share) if guess else "")
+
+    def wait(self, about: str = "") -> Self:
+        """Something is going on that does not tell how far it is; shown if it takes longer than a moment."""
+        if self._shown:
+            self._timer.cancel()
+            self._timer = threading.Timer(_PATIENCE, self._draw, (None, about, ""))
+            self._timer.daemon = True
+            self._timer.start()
+        return self
+
+    def start_clock(self) -> None:
+        """Reckon the time left from now on: what came before was another kind of work."""
+        self._timer.cancel()
+        self._begun = time.perf_counter()
+
+    def _draw(self, share: float | None, about: str, left: str) -> None:
+        with self._lock:
+            if self._shown:
+                self._draw_locked(share, about, left)
+
+    def _draw_locked(self, share: float | None, about: str, left: str) -> None:
         total = None if share is None else 1.0
         if self._task is None:
             self._progress.start()
             self._task = self._progress.add_task(self._title, total=total, about="", left="")
-        guess = share is not None and share > 0.02 and elapsed > _GUESS_AFTER
-        left = f"about {duration(elapsed * (1 - share) / share)} left" if guess and share else ""
+        about = ", ".join(part for part in (self._what, about) if part)
         completed = None if share is None else min(share, 1.0)
         self._progress.update(self._task, total=total, completed=completed, about=about, left=left)
 
-    def wait(self, about: str = "") -> Self:
-        """Something is going on that does not tell how far it is."""
-        self.update(None, about)
-        return self
+
+def _left(elapsed: float, share: float) -> str:
+    seconds = elapsed * (1 - share) / share
+    return f"about {duration(max(1, round(seconds)), digits=0)} left" if seconds >= 0.5 else ""
 
 
 class FitListener:
@@ -87,6 +118,8 @@ class FitListener:
 
     def begin(self, stage: str) -> None:
         found = _RUN.match(stage)
+        if not self._stage:
+            self._bar.start_clock()
         self._stage, self._iteration, self._first = stage.partition(":")[0], 0, math.nan
         if found:
             self._run, self._n_runs = int(found[1]) - 1, int(found[2])
@@ -126,8 +159,3 @@ class FitListener:
         way = math.log(last / abs(self._first))
         by_exponent = math.log(max(s / self._first, 1.0)) / way if way > 0 else 0.0
         return min(0.95, max(by_exponent, self._iteration / (4 * _RUN_ITERATIONS)))
-
-
-def as_listener(bar: Bar, n_samples: int) -> Any:
-    """What ``powerkmeans.progress.listening`` takes."""
-    return FitListener(bar, n_samples)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerkmeans.cli.columns import cut_views
-from powerkmeans.cli.errors import UserError, listed
+from powerkmeans.cli.errors import UserError, counted, listed
 from powerkmeans.cli.table import Ids, Table
 
 
@@ -36,16 +36,13 @@ class Samples:
 def cut(table: Table, views: dict[str, list[str]]) -> list[Table]:
     """One table as a table a view."""
     groups = cut_views(views, table.columns, table.source)
-    used = {place for places in groups.values() for place in places}
-    unused = [label for place, label in enumerate(table.columns) if place not in used]
-    notes = (f"{listed(unused, 4)} of {table.source} in no view.",) if unused else ()
     return [
         replace(
             table,
             name=name,
             columns=tuple(table.columns[place] for place in places),
             values=np.ascontiguousarray(table.values[:, places]),
-            notes=table.notes + notes if index == 0 else (),
+            notes=table.notes if index == 0 else (),
         )
         for index, (name, places) in enumerate(groups.items())
     ]
@@ -80,7 +77,8 @@ def _about_missing(table: Table, missing: NDArray[np.bool_], absent: NDArray[np.
     first = table.place(int(np.argmax(np.any(missing, axis=1))))
     advice = " A sample has a view whole or not at all." if several else ""
     if not several and np.all(absent[np.any(missing, axis=1)]):
-        return f"{table.source} has {np.sum(absent)} rows without any value, the first in {first}; leave them out."
+        bare = counted(int(np.sum(absent)), "row")
+        return f"{table.source} has {bare} without any value, the first in {first}; leave them out."
     return (
         f"{table.source} has missing values in {shown}{more}, the first in {first}; fill them in, or leave the "
         f"columns out with --drop.{advice}"
@@ -116,7 +114,7 @@ def check_coverage(samples: Samples) -> None:
     if len(bare):
         row = int(bare[0])
         name = f"row {row}" if samples.ids is None else f"{samples.ids.column} {samples.ids.values[row]!r}"
-        raise UserError(f"{len(bare)} samples have no values in any view, the first is {name}; leave them out.")
+        raise UserError(f"{counted(len(bare), 'sample')} without any view, the first is {name}; leave them out.")
 
 
 def _spread(table: Table, place: dict[str, int]) -> NDArray[Any]:

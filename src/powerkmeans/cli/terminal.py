@@ -22,7 +22,7 @@ from powerkmeans.cli.progress import Bar
 
 # a pipe has no width; nothing in it is to be cut
 _WIDE = 500
-_BAR_CELLS = 24
+_BAR_CELLS = 14
 NOTHING = "-"
 
 
@@ -66,9 +66,9 @@ class Terminal:
         """The answer as JSON, on stdout; NaN and infinities are null, which JSON has."""
         print(json.dumps(plain(answer), indent=2, allow_nan=False), file=sys.stdout)
 
-    def bar(self, title: str) -> Bar:
-        """A progress bar, seen only on a terminal."""
-        return Bar(title, self._err, shown=not self.quiet and sys.stderr.isatty())
+    def bar(self, title: str, what: str = "") -> Bar:
+        """A progress bar, seen only on a terminal; ``what`` stands before whatever it is told."""
+        return Bar(title, self._err, what, shown=not self.quiet and sys.stderr.isatty())
 
     @contextmanager
     def hearing_warnings(self) -> Iterator[None]:
@@ -93,11 +93,17 @@ def heading(text: str, about: str = "") -> Text:
 
 
 def grid(header: Sequence[str], rows: Sequence[Sequence[Any]], *, left: int = 1) -> Any:
-    """A calm table: the first ``left`` columns of texts, the others of numbers to the right."""
+    """A calm table: the first ``left`` columns of texts, the others of numbers to the right.
+
+    Only the last column of a table of texts alone may be folded.
+    """
     table = RichTable(box=SIMPLE_HEAD, header_style="dim", show_edge=False, pad_edge=False)
     for place, name in enumerate(header):
-        justify = "left" if place < left else "right"
-        table.add_column(name, justify=justify, no_wrap=place >= left)  # type: ignore[arg-type]
+        fold = place == len(header) - 1 and left == len(header)
+        if place < left:
+            table.add_column(name, no_wrap=not fold)
+        else:
+            table.add_column(name, justify="right", no_wrap=True, min_width=len(name))
     for row in rows:
         table.add_row(*(cell if isinstance(cell, Text) else Text(str(cell)) for cell in row))
     return Padding(table, (1, 0, 0, 2), expand=False)

@@ -36,10 +36,8 @@ def read_h5mu(path: str, source: str, name: str, request: Request) -> list[Table
     with _opened(path, source) as file:
         if "mod" not in file or not len(file["mod"]):
             raise UserError(f"{source} has no modalities; is it an .h5ad file?")
-        return [
-            _table(group, key, modality, f"{source}, modality {modality!r}", request)
-            for modality, group in file["mod"].items()
-        ]
+        order = [str(name) for name in file["mod"].attrs.get("mod-order", list(file["mod"]))]
+        return [_table(file["mod"][name], key, name, f"{source}, modality {name!r}", request) for name in order]
 
 
 def _opened(path: str, source: str) -> Any:

@@ -16,7 +16,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from powerkmeans.cli.errors import UserError
+from powerkmeans.cli.errors import UserError, counted
 from powerkmeans.cli.table import Ids, OnRead, Request, Table, checked_header, checked_ids, id_place
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}
@@ -174,7 +174,8 @@ def _blocks(
     while block := list(islice(rows, ROWS_AT_ONCE)):
         for line, row in block:
             if len(row) != width:
-                raise UserError(f"{source} has {len(row)} fields in line {line}, but {width} in its first line.")
+                fields = counted(len(row), "field")
+                raise UserError(f"{source} has {fields} in line {line}, but {width} in its first line.")
         yield block
 
 

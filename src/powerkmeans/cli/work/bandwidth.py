@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from rich.text import Text
 from sklearn.neighbors import NearestNeighbors
 
 from powerkmeans.cli.errors import UserError
-from powerkmeans.cli.inputs import InputOptions, Inputs, chosen, read_inputs
+from powerkmeans.cli.inputs import InputOptions, Inputs, chosen, read_inputs, tell_input
 from powerkmeans.cli.terminal import NOTHING, Terminal, grid, heading
-from powerkmeans.cli.work.fit import tell_input
 from powerkmeans.estimators import MultiViewPowerKMeans
 from powerkmeans.features.kernels import KERNELS
 from powerkmeans.fit import make_task
@@ -44,8 +44,8 @@ def run(options: dict[str, Any]) -> None:
     terminal.show(
         heading("Bandwidths", f"kernel {kernel}, {reading.scale} scaling"),
         grid(header, rows),
-        "  fit takes the median. Thin or ring-like clusters need less: try the 10th neighbour and twice that.",
-        "",
+        Text("\n  fit takes the median. Thin or ring-like clusters need less:", "dim"),
+        Text("  try the 10th neighbour, and twice that.\n", "dim"),
     )
 
 

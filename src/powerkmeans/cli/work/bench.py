@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from rich.text import Text
 from sklearn.cluster import KMeans
 
 from powerkmeans.cli.terminal import Terminal, grid, heading
@@ -40,12 +41,11 @@ def run(options: dict[str, Any]) -> None:
     lines = [
         [line["what"], _ms(line["seconds"]), _times(line["ratio"]), _cost(line["cost_ratio"])] for line in table
     ]
-    about = f"{rows:,} rows · {columns} columns · {k} clusters · float32 · medians of {options['repeats']} turns"
+    about = f"{rows:,} rows · {columns} columns · {k} clusters · float32 · {_turns(options['repeats'])}"
     terminal.show(
         heading("Generated blobs", about),
         grid(["", "time", "beside KMeans, 10 runs", "cost beside it"], lines),
-        "  A pass is what one iteration reads of the data; ours does twice the arithmetic of a Lloyd iteration.",
-        "",
+        Text("\n  A pass is one iteration's; ours does twice the arithmetic of a Lloyd iteration.\n", "dim"),
     )
 
 
@@ -131,6 +131,10 @@ def summed_up(turns: list[dict[str, tuple[float, float]]]) -> list[dict[str, Any
             }
         )
     return lines
+
+
+def _turns(repeats: int) -> str:
+    return "one turn" if repeats == 1 else f"medians of {repeats} turns"
 
 
 def _ms(seconds: float) -> str:

@@ -9,11 +9,10 @@ import numpy as np
 from rich.text import Text
 
 from powerkmeans.cli.errors import UserError, usage
-from powerkmeans.cli.inputs import InputOptions, chosen, read_inputs
+from powerkmeans.cli.inputs import InputOptions, chosen, read_inputs, tell_input
 from powerkmeans.cli.modelling import ModelOptions
 from powerkmeans.cli.progress import Bar
 from powerkmeans.cli.terminal import Terminal, grid, heading, number
-from powerkmeans.cli.work.fit import tell_input
 
 
 def run(options: dict[str, Any]) -> None:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from rich.text import Text
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 from sklearn.metrics import roc_auc_score
@@ -42,7 +43,8 @@ def run(options: dict[str, Any]) -> None:
     outputs.check()
     all_steps, digits = steps(seed=0)
     seeds = options["seeds"]
-    terminal.say(f"Handwritten digits: {len(digits):,} samples, 10 clusters; means of {seeds} seeds")
+    means_of = "one seed" if seeds == 1 else f"means of {seeds} seeds"
+    terminal.say(f"Handwritten digits: {len(digits):,} samples, 10 clusters; {means_of}")
     means = []
     with terminal.bar("Fitting") as bar:
         for place, step in enumerate(all_steps):
@@ -58,7 +60,7 @@ def run(options: dict[str, Any]) -> None:
     last = all_steps[-1]
     plan = Plan(outputs, Stopwatch({}), terminal, written_data(last, digits))
     reading = InputOptions(tuple(f"{view}.csv" for view in VIEWS), id_column=_ID, scale="none")
-    inputs = make_inputs(_samples(last), "none", True, terminal)
+    inputs = make_inputs(_samples(last), "none", named=True)
     parameters = ModelOptions(10).parameters(several=True)
     fit_and_write(inputs, parameters, reading, {"outliers": _OUTLIERS}, plan)
     files = " ".join(str(outputs.folder / f"{view}.csv") for view in VIEWS)
@@ -134,10 +136,14 @@ def _table(all_steps: list[Step], means: list[dict[str, float]]) -> tuple[Any, .
     rows = [
         [step.name, *(number(mean[name]) for name in names)] for step, mean in zip(all_steps, means, strict=True)
     ]
-    header = ["", "accuracy", "k-means", *(f"weight of {view}" for view in VIEWS), "outliers, AUC"]
+    header = ["", "accuracy", "k-means", *VIEWS, "AUC"]
     return (
-        heading("Spoilt step by step", "accuracy counts the digits alone; k-means gets all columns, ten runs"),
+        heading("Spoilt step by step", "weights of the views; AUC of the outlier scores"),
         grid(header, rows),
+        Text(
+            "\n  Accuracy counts the digits alone; k-means gets all columns, ten runs, gaps at their means.\n",
+            "dim",
+        ),
     )
 
 

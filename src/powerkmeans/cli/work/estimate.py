@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,9 +18,11 @@ from powerkmeans.engines import NumpyOptions
 from powerkmeans.estimators import KernelPowerKMeans, MultiViewPowerKMeans
 from powerkmeans.fitting.pilot import PILOT_ROWS, ROWS_PER_CLUSTER, SMALLER
 
-_PROBE_ROWS, _PROBE_PER_CLUSTER = 1000, 20
-# passes over all rows that a fit makes besides the annealing: maps, means, scatter, hashes, k-means steps, labels
-_FULL_PASSES = 20
+# rows of the first probe, at least so many and so many a cluster; the second has that many times as many
+_PROBE_ROWS, _PROBE_PER_CLUSTER, _LARGER = 1000, 20, 4
+# passes over all rows that a fit makes besides the annealing: hashes, means, scatter, k-means steps, labels
+_FULL_PASSES = 8
+_PASS_ROWS = 2**15
 
 
 @dataclass(frozen=True)
@@ -42,43 +44,74 @@ class Estimate:
         return self.data_bytes + self.feature_bytes
 
 
+class Probe(NamedTuple):
+    """A fit to some of the rows."""
+
+    n_rows: int
+    seconds: float
+    model: Any
+
+    @property
+    def iterations(self) -> int:
+        return sum(run["n_iter"] for run in self.model.restarts_)
+
+
 def estimate(inputs: Inputs, parameters: dict[str, Any], read_seconds: float, terminal: Terminal) -> Estimate:
-    """Fit a few rows, and reckon with how the work grows."""
+    """Fit a few rows and a few more, and reckon with how the work grows."""
     n, k = inputs.samples.n_samples, parameters["n_clusters"]
     if n < k:
         raise UserError(f"There are {n} samples, fewer than the {k} clusters that -k asks for.")
-    m = min(n, max(_PROBE_ROWS, _PROBE_PER_CLUSTER * k))
-    rows = np.sort(np.random.default_rng(0).choice(n, m, replace=False))
-    probe = rows_of(inputs.X, rows)
+    few = min(n, max(_PROBE_ROWS, _PROBE_PER_CLUSTER * k))
     with terminal.bar("Probing") as bar, terminal.hearing_warnings():
-        bar.wait(f"a fit to {m:,} rows")
-        start = time.perf_counter()
-        model = fitted((MultiViewPowerKMeans if inputs.several else KernelPowerKMeans)(**parameters), probe)
-        fit_seconds = time.perf_counter() - start
-        start = time.perf_counter()
-        model.predict(probe)
-        pass_seconds = time.perf_counter() - start
+        bar.wait(f"fits to {few:,} rows and more")
+        _probe(inputs, parameters, few)  # loads what is loaded once
+        probes = [_probe(inputs, parameters, m) for m in sorted({few, min(n, _LARGER * few)})]
+        pass_seconds = _pass_seconds(probes[-1].model, inputs)
     arrays = inputs.X.values() if isinstance(inputs.X, dict) else [inputs.X]
     return Estimate(
         n_samples=n,
         n_clusters=k,
         views={view.name: (len(view.columns), inputs.samples.coverage(view.name)) for view in inputs.views},
-        probe_rows=m,
-        probe_seconds=fit_seconds,
-        seconds=_seconds(model, n, m, fit_seconds, pass_seconds),
+        probe_rows=probes[-1].n_rows,
+        probe_seconds=probes[-1].seconds,
+        seconds=_seconds(probes, n, pass_seconds),
         data_bytes=2 * sum(array.nbytes for array in arrays),
-        feature_bytes=_feature_bytes(model, n, parameters["engine"]),
+        feature_bytes=_feature_bytes(probes[-1].model, n, parameters["engine"]),
         read_seconds=read_seconds,
     )
 
 
-def _seconds(model: Any, n: int, m: int, fit_seconds: float, pass_seconds: float) -> float:
-    """The annealing grows with the rows up to a sample, passes with all rows; exact kernels with their square."""
-    if model._fit.model.problem.dual:
-        return fit_seconds * (n / m) ** 2
-    pilot = max(PILOT_ROWS, ROWS_PER_CLUSTER * model.n_clusters)
+def _probe(inputs: Inputs, parameters: dict[str, Any], n_rows: int) -> Probe:
+    rng = np.random.default_rng(0)
+    rows = np.sort(rng.choice(inputs.samples.n_samples, n_rows, replace=False))
+    X = rows_of(inputs.X, rows)
+    start = time.perf_counter()
+    model = fitted((MultiViewPowerKMeans if inputs.several else KernelPowerKMeans)(**parameters), X)
+    return Probe(n_rows, time.perf_counter() - start, model)
+
+
+def _pass_seconds(model: Any, inputs: Inputs) -> float:
+    """What labelling all rows would take, by some of them."""
+    n, m = inputs.samples.n_samples, min(inputs.samples.n_samples, _PASS_ROWS)
+    start = time.perf_counter()
+    model.predict(rows_of(inputs.X, slice(m)))
+    return (time.perf_counter() - start) * n / m
+
+
+def _seconds(probes: list[Probe], n: int, pass_seconds: float) -> float:
+    """An iteration takes a constant and so much a row, of those that are annealed; passes over all rows are added.
+
+    Exact kernels grow with the square.
+    """
+    small, large = probes[0], probes[-1]
+    if large.model._fit.model.problem.dual:
+        return large.seconds * (n / large.n_rows) ** 2
+    pilot = max(PILOT_ROWS, ROWS_PER_CLUSTER * large.model.n_clusters)
     annealed = pilot if n >= SMALLER * pilot else n
-    return fit_seconds * annealed / m + (_FULL_PASSES * pass_seconds * n / m if annealed < n else 0.0)
+    each = [probe.seconds / probe.iterations for probe in (small, large)]
+    a_row = max(0.0, each[1] - each[0]) / max(1, large.n_rows - small.n_rows)
+    annealing = large.iterations * (each[1] + a_row * (annealed - large.n_rows))
+    return annealing + (_FULL_PASSES * pass_seconds if annealed < n else 0.0)
 
 
 def _feature_bytes(model: Any, n: int, engine: Any) -> int:

@@ -14,7 +14,7 @@ from powerkmeans.cli.terminal import Terminal, facts, heading
 from powerkmeans.metrics import clustering_accuracy, normalized_mutual_info, purity
 
 _SCORES = {
-    "accuracy": ("accuracy", "share of samples right under the best matching of clusters and classes"),
+    "accuracy": ("accuracy", "share right under the best matching with classes"),
     "nmi": ("NMI", "normalised mutual information, geometric mean"),
     "purity": ("purity", "share of samples in the majority class of their cluster"),
     "ari": ("ARI", "adjusted Rand index, 0 by chance"),

@@ -87,7 +87,9 @@ def _facts(bundle: Bundle) -> list[tuple[str, Any]]:
 
 
 def _list(value: Any) -> str:
-    return ", ".join(map(str, np.atleast_1d(value).tolist()))
+    """Numbers of views, one for all if they are equal."""
+    values = np.unique(value).tolist()
+    return ", ".join(map(str, values if len(values) == 1 else np.atleast_1d(value).tolist()))
 
 
 def _views(views: dict[str, Any], bundle: Bundle) -> Any:

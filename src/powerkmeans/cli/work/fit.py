@@ -24,7 +24,7 @@ from powerkmeans.cli.answers import (
 )
 from powerkmeans.cli.bundle import Bundle, save_bundle
 from powerkmeans.cli.errors import usage
-from powerkmeans.cli.inputs import InputOptions, Inputs, chosen, read_inputs
+from powerkmeans.cli.inputs import InputOptions, Inputs, chosen, read_inputs, tell_input
 from powerkmeans.cli.modelling import ModelOptions, fit_estimator
 from powerkmeans.cli.outputs import Columns, Outputs, check_table_name, write_table
 from powerkmeans.cli.terminal import Terminal
@@ -153,7 +153,7 @@ def write_all(bundle: Bundle, inputs: Inputs, folder: Path, plan: Plan) -> None:
     samples, X = inputs.samples, inputs.X
     for name in plan.outputs.names:
         path = folder / name
-        with plan.terminal.bar(f"Writing {name}") as bar:
+        with plan.terminal.bar("Writing", name) as bar:
             if name in plan.others:
                 write_table(path, iter([plan.others[name]]))
             elif name == MODEL:
@@ -183,15 +183,3 @@ def _write_report(path: Path, bundle: Bundle, inputs: Inputs) -> None:
         original=original,
         scaling=bundle.scale,
     )
-
-
-def tell_input(inputs: Inputs, reading: InputOptions, terminal: Terminal) -> None:
-    """Say what was read, and how it is scaled."""
-    samples = inputs.samples
-    views = "" if not inputs.several else f" in {len(inputs.views)} views"
-    scaling = {
-        "standard": "standard scaling (mean 0, deviation 1)",
-        "robust": "robust scaling (median, quartiles)",
-        "none": "columns as they are (no scaling)",
-    }
-    terminal.say(f"{samples.n_samples:,} samples, {inputs.n_columns:,} columns{views}; {scaling[reading.scale]}")

@@ -49,7 +49,8 @@ def run(options: dict[str, Any]) -> None:
                     ", ".join(f"{b['name']} {b['version']}, {b['threads']} threads" for b in blas) or "none found",
                 ),
                 ("memory", "unknown" if found["free_bytes"] is None else f"{size(found['free_bytes'])} free"),
-                *[("reads", f"{f['formats']}{'' if f['readable'] else f['install']}") for f in found["formats"]],
+                ("reads", " · ".join(f["formats"] for f in found["formats"] if f["readable"])),
+                *[("does not read", f["formats"] + f["install"]) for f in found["formats"] if not f["readable"]],
             ]
         ),
         "",
