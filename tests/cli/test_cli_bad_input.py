@@ -210,6 +210,15 @@ def test_an_existing_file_is_kept_unless_told_otherwise(fails, run, table, tmp_p
     assert (tmp_path / "out/labels.csv").read_text().startswith("id,cluster")
 
 
+def test_a_file_that_is_read_is_never_replaced(fails, run, table, tmp_path):
+    table.rename(tmp_path / "labels.csv")
+    said = fails(OUTPUT, "fit", "labels.csv", "--id", "id", "-k", K, "-o", ".", "--overwrite")
+    assert said == "'labels.csv' is read from; write to another file."
+    run("fit", "labels.csv", "--id", "id", "-k", K, "-o", "out")
+    common = ("predict", "out/model.npz", "labels.csv", "--overwrite", "-o")
+    assert "is read from" in fails(OUTPUT, *common, tmp_path / "labels.csv")
+
+
 def test_a_folder_that_cannot_be_written_to(fails, table, tmp_path):
     (tmp_path / "file").write_text("")
     said = fails(OUTPUT, "fit", table, "--id", "id", "-k", K, "-o", "file/below")

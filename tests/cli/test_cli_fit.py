@@ -272,6 +272,14 @@ def test_a_report_is_written_with_the_other_files(run, table, tmp_path, monkeypa
     assert "report" not in answer["outputs"]
 
 
+def test_ids_never_hide_an_answer(run, table, tmp_path):
+    table.write_text(table.read_text().replace("id,a", "cluster,a", 1))
+    run("fit", table, "--id", "cluster", "-k", K, "-o", "out")
+    labels = read_csv(tmp_path / "out/labels.csv")
+    assert list(labels) == ["id", "cluster", "typicality", "outlier_score"]
+    assert labels["id"] == ids()
+
+
 def test_rows_without_ids_are_numbered(run, tmp_path):
     write_csv(tmp_path / "t.csv", None, *rows())
     run("fit", "t.csv", "-k", K, "-o", "out")

@@ -30,6 +30,7 @@ def test_scaling_does_not_see_rows_that_are_missing(kind, dtype):
     result = scaled(holes, with_holes)
     assert result.dtype == dtype
     assert np.allclose(np.nanstd(result.astype(float), axis=0), 1, atol=0.2)
+    assert np.allclose(np.nanmedian(result.astype(float), axis=0), 0, atol=0.2)
     assert np.all(np.isnan(result[200:]))
 
 

@@ -16,6 +16,8 @@ from powerkmeans.explain import explain_views
 
 ROWS_AT_ONCE = 2**15
 NOISE = -1
+# columns that are written beside the ids
+ANSWERS = ("cluster", "typicality", "outlier_score")
 _WORST = 5
 
 
@@ -28,7 +30,9 @@ def row_names(samples: Samples, rows: slice) -> Columns:
     """The ids of some rows, or their numbers."""
     if samples.ids is None:
         return {"row": np.arange(rows.start, rows.stop)}
-    return {samples.ids.column: id_column(samples.ids.values[rows], samples.ids.integers)}
+    name = samples.ids.column
+    taken = name in ANSWERS or name.startswith("membership_")
+    return {"id" if taken else name: id_column(samples.ids.values[rows], samples.ids.integers)}
 
 
 def label_blocks(

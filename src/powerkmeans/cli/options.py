@@ -107,7 +107,12 @@ view_options = _all(
 )
 
 seed_option = click.option(
-    "--seed", type=int, default=0, show_default=True, help="Fixes everything that is drawn."
+    "--seed",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Fixes everything that is drawn.",
 )
 
 engine_options = _all(

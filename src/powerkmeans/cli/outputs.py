@@ -26,15 +26,23 @@ TABLES = (".csv", ".tsv", ".parquet")
 
 
 class Outputs:
-    """The files that a command will write into one folder, checked before any work is done."""
+    """The files that a command will write into one folder, checked before any work is done.
 
-    def __init__(self, folder: str | os.PathLike[str], names: Sequence[str], *, overwrite: bool) -> None:
+    ``inputs`` are files that are read, which are never replaced.
+    """
+
+    def __init__(
+        self, folder: str | os.PathLike[str], names: Sequence[str], *, overwrite: bool, inputs: Sequence[str] = ()
+    ) -> None:
         self.folder, self.names, self._overwrite = Path(folder), list(names), overwrite
+        self._inputs = {os.path.realpath(name) for name in inputs}
 
     def check(self) -> None:
         """Reject what exists, and a folder that cannot be written to."""
         for name in self.names:
             path = self.folder / name
+            if os.path.realpath(path) in self._inputs:
+                raise UserError(f"{str(path)!r} is read from; write to another file.", Exit.OUTPUT)
             if path.is_dir():
                 raise UserError(f"{str(path)!r} is a folder; name a file to write.", Exit.OUTPUT)
             if path.exists() and not self._overwrite:

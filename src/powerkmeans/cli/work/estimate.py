@@ -38,6 +38,7 @@ class Estimate:
     data_bytes: int
     feature_bytes: int
     read_seconds: float
+    dtype: str
 
     @property
     def bytes(self) -> int:
@@ -67,7 +68,7 @@ def estimate(inputs: Inputs, parameters: dict[str, Any], read_seconds: float, te
         _probe(inputs, parameters, few)  # loads what is loaded once
         probes = [_probe(inputs, parameters, m) for m in sorted({few, min(n, _LARGER * few)})]
         pass_seconds = _pass_seconds(probes[-1].model, inputs)
-    arrays = inputs.X.values() if isinstance(inputs.X, dict) else [inputs.X]
+    arrays = list(inputs.X.values()) if isinstance(inputs.X, dict) else [inputs.X]
     return Estimate(
         n_samples=n,
         n_clusters=k,
@@ -78,6 +79,7 @@ def estimate(inputs: Inputs, parameters: dict[str, Any], read_seconds: float, te
         data_bytes=2 * sum(array.nbytes for array in arrays),
         feature_bytes=_feature_bytes(probes[-1].model, n, parameters["engine"]),
         read_seconds=read_seconds,
+        dtype=str(np.result_type(*arrays)),
     )
 
 
@@ -140,7 +142,8 @@ def show_estimate(found: Estimate, terminal: Terminal) -> None:
             [
                 ("shape", f"{found.n_samples:,} samples · {', '.join(views)} · {found.n_clusters} clusters"),
                 ("memory", f"about {size(found.bytes)}{room}"),
-                ("", f"rows as read and scaled {size(found.data_bytes)}, features {size(found.feature_bytes)}"),
+                ("", f"read as {found.dtype}: rows and scaled rows {size(found.data_bytes)}"),
+                ("", f"features {size(found.feature_bytes)}"),
                 (
                     "time",
                     f"about {duration(found.seconds)} for the fit, reading took {duration(found.read_seconds)}",

@@ -135,7 +135,7 @@ def planned_outputs(options: dict[str, Any], terminal: Terminal) -> Outputs:
         names.append(REPORT)
     if options["outliers"] and options["membership"] == "fuzzy":
         raise usage("--outliers needs scores, which --membership fuzzy does not have.")
-    return Outputs(options["output"], names, overwrite=options["overwrite"])
+    return Outputs(options["output"], names, overwrite=options["overwrite"], inputs=options["data"])
 
 
 def report_writer(*, demanded: bool) -> Any:

@@ -29,8 +29,10 @@ def run(options: dict[str, Any]) -> None:
     if output is not None:
         check_table_name(output)
     target = Path(output) if output is not None else None
-    outputs = None if target is None else Outputs(target.parent, [target.name], overwrite=options["overwrite"])
-    if outputs is not None:
+    outputs = None
+    if target is not None:
+        read = (options["model"], *options["data"])
+        outputs = Outputs(target.parent, [target.name], overwrite=options["overwrite"], inputs=read)
         outputs.check()
     bundle = _with_threshold(load_bundle(options["model"]), options["noise_threshold"])
     samples = read_for(bundle, options, terminal)
