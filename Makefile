@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: demo test lint format bench bench-speedups bench-scaling bench-peers bench-starts bench-noise bench-choose-k noise study theorems paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures dist dist-test clean help
+.PHONY: demo test lint format bench bench-speedups bench-scaling bench-startup bench-peers bench-starts bench-noise bench-choose-k noise study theorems paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures dist dist-test clean help
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -50,6 +50,9 @@ bench-speedups: $(VENV)/.run  ## a fit without each of its speed-ups
 
 bench-scaling: $(VENV)/.run  ## passes up to ten million rows; a fit to a 6 GB file in 512 MB
 	$(BIN)/python -m benchmarks.scaling
+
+bench-startup: $(VENV)/.run  ## how long imports and the command's help take
+	$(BIN)/python -m benchmarks.startup
 
 bench-peers: $(VENV)/.run  ## time to quality beside other k-means, in the folder POWERKMEANS_DATA
 	$(BIN)/python -m benchmarks.peers
