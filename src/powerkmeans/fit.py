@@ -17,6 +17,7 @@ from powerkmeans.engines import open_engine
 from powerkmeans.engines.blas import single_threaded_blas
 from powerkmeans.features.bandwidth import weighted_median
 from powerkmeans.features.exact import CentredKernel
+from powerkmeans.features.maps import whole
 from powerkmeans.fitting.baseline import chance_shares
 from powerkmeans.fitting.collapse import collapsed_losses, find_collapse
 from powerkmeans.fitting.listener import Listener
@@ -176,15 +177,17 @@ def apply(
     function: Callable[[Block, PassInput], Array],
     *,
     precise: bool = False,
+    entire: bool = False,
     out: str | os.PathLike[str] | None = None,
 ) -> Array:
     """Evaluate a function of blocks under a fitted model, one row a sample; into a file if ``out`` names one.
 
-    ``precise`` takes distances in float64: expanded squares lose the digits of near ones in float32.
+    ``precise`` takes distances in float64: expanded squares lose the digits of near ones in float32. ``entire``
+    adds to them what landmarks miss of a sample, for scores of outliers.
     """
     dtype = np.dtype(np.float64) if precise or model.problem.dual else model.dtype
     with single_threaded_blas():
-        rows = _open(model, views, engine, dtype, labels_only=function is block_labels)
+        rows = _open(model, views, engine, dtype, labels_only=function is block_labels, entire=entire)
         inputs = prepare(model.parameters, model.s, model.problem, dtype)
 
         def answers(block: Block, inputs: PassInput) -> Array:
@@ -218,13 +221,20 @@ def precise_evidence(model: Model, views: Views, engine: object) -> Evidence:
 
 
 def _open(
-    model: Model, views: Views, engine: object, dtype: np.dtype[Any], *, labels_only: bool = False
+    model: Model,
+    views: Views,
+    engine: object,
+    dtype: np.dtype[Any],
+    *,
+    labels_only: bool = False,
+    entire: bool = False,
 ) -> Engine:
     """Rows seen through the model's maps, in the given precision."""
     rows = open_engine(engine, model.used(views))
     kernel = choose_kernel(rows.kernel)
     fitted = (m.for_new(order_only=labels_only) if isinstance(m, CentredKernel) else m for m in model.maps)
-    maps = tuple(kernel.accelerated(replace(m, dtype=dtype.name)) for m in fitted)
+    typed = (replace(m, dtype=dtype.name) for m in fitted)
+    maps = tuple(kernel.accelerated(whole(m) if entire else m) for m in typed)
     working = WORKING_PER_CLUSTER * len(model.parameters.centers)
     return rows.with_features(maps, keep=False, working=working)
 

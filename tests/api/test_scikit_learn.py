@@ -287,3 +287,13 @@ def test_scikit_learn_callbacks():
     stopper = Recorder(stop_after=first + 3)
     KernelPowerKMeans(3, random_state=0).set_callbacks(stopper).fit(X)
     assert len(stopper.tasks) == first + 5  # its run's end and the fit's
+
+
+def test_a_sample_far_from_all_landmarks_is_an_outlier():
+    rng = np.random.default_rng(0)
+    rows = np.concatenate([rng.normal(c, 1.0, (100, 8)) for c in (-3, 3)])
+    model = KernelPowerKMeans(2, membership="possibilistic", random_state=0).fit(rows)
+    far = rng.normal(0, 30, (5, 8))
+    assert np.min(model.outlier_score(far)) > np.quantile(model.outlier_score(rows), 0.99)
+    threshold = float(np.quantile(model.outlier_score(rows), 0.99))
+    assert np.all(model.predict(far, noise_threshold=threshold) == -1)

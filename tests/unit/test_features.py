@@ -10,7 +10,7 @@ from sklearn.kernel_approximation import Nystroem
 from powerkmeans import KernelPowerKMeans, suggest_n_components
 from powerkmeans.features.bandwidth import median_distance, weighted_median
 from powerkmeans.features.kernels import KERNELS, draw_frequencies
-from powerkmeans.features.maps import FourierMap, IdentityMap, make_fourier, make_nystroem
+from powerkmeans.features.maps import FourierMap, IdentityMap, make_centred, make_fourier, make_nystroem, whole
 
 ISOTROPIC = [name for name in KERNELS if name != "laplacian"]
 
@@ -175,3 +175,21 @@ def test_equal_weights_take_the_same_median_as_others(n):
     almost = np.full(n, 0.37)
     almost[0] *= 1 + 1e-15
     assert weighted_median(values, np.full(n, 0.37)) == weighted_median(values, almost)
+
+
+def test_what_landmarks_miss_of_a_sample_is_counted_where_it_matters():
+    rng = np.random.default_rng(0)
+    X, far = rng.normal(size=(30, 3)), np.full((1, 3), 9.0)
+    base = make_nystroem(X.mean(axis=0), X[:10], "rbf", 1.0)
+    plain = make_centred(base, base(X, np).mean(axis=0), np.float64).scaled(2.0)
+    rows = np.vstack([X, far])
+    features, norms = whole(plain).rows_and_norms(rows, 0, None)
+    assert features == pytest.approx(plain(rows, np))
+    mean = base(X, np).mean(axis=0)
+    # ||phi(x) - mean||^2 in the kernel's own space, where the mean is one of landmarks' features
+    expected = 4 * (1 - 2 * base(rows, np) @ mean + mean @ mean)
+    assert norms == pytest.approx(expected)
+    assert norms[-1] > np.max(norms[:-1])
+    assert np.vecdot(features, features)[-1] < np.median(np.vecdot(features, features)[:-1])
+    identity = make_centred(IdentityMap(3), np.zeros(3), np.float64)
+    assert whole(identity) is identity

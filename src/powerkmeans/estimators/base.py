@@ -96,14 +96,15 @@ class PowerKMeansBase(
         """Whether a model is there to go on from, and not one of the first rows alone."""
         return hasattr(self, "_fit") and self._collected is None
 
-    def _apply(self, views: Views, function: Any, out: Path = None) -> Array:
-        return apply(self._fit.model, views, self.engine, function, out=out)
+    def _apply(self, views: Views, function: Any, out: Path = None, *, entire: bool = False) -> Array:
+        return apply(self._fit.model, views, self.engine, function, entire=entire, out=out)
 
     def _labels(self, views: Views, noise_threshold: float | None, out: Path) -> Array:
         if noise_threshold is None:
             return self._apply(views, block_labels, out)
         self._check_threshold(noise_threshold)
-        return self._apply(views, partial(_labels_without_noise, threshold=float(noise_threshold)), out)
+        labels = partial(_labels_without_noise, threshold=float(noise_threshold))
+        return self._apply(views, labels, out, entire=True)
 
     def _check_threshold(self, threshold: Any) -> None:
         if self._fit.model.problem.membership.name == "fuzzy":

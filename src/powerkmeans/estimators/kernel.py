@@ -314,7 +314,7 @@ class KernelPowerKMeans(PowerKMeansBase):
 
         Always 1 for ``membership="fuzzy"``, which has no notion of it.
         """
-        return self._apply(self._new(X), block_typicality, out)
+        return self._apply(self._new(X), block_typicality, out, entire=True)
 
     def outlier_score(self, X: Any, *, out: Path = None) -> Array:
         """Return ``1 - typicality``: the larger, the farther from every cluster.
@@ -323,7 +323,7 @@ class KernelPowerKMeans(PowerKMeansBase):
         farther than a bounded distance, so scores have a ceiling below 1: rank by them. Always 0 for
         ``membership="fuzzy"``; fit with ``"possibilistic"`` to find outliers.
         """
-        return self._apply(self._new(X), block_outlier_scores, out)
+        return self._apply(self._new(X), block_outlier_scores, out, entire=True)
 
     def score(self, X: Any, y: None = None, sample_weight: Any = None) -> float:
         """Return minus the mean loss of the samples at ``s_``.

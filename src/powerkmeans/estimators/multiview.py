@@ -335,7 +335,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
 
         Always 1 for ``membership="fuzzy"``, which has no notion of it.
         """
-        return self._apply(self._check_new(X, present), block_typicality, out)
+        return self._apply(self._check_new(X, present), block_typicality, out, entire=True)
 
     def outlier_score(self, X: Any, *, present: Any = None, out: Path = None) -> Array:
         """Return ``1 - typicality``: the larger, the farther from every cluster.
@@ -343,7 +343,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         It approaches 1 for ``feature_map="identity"``. In the feature space of a kernel no sample is farther than
         a bounded distance, so scores have a ceiling below 1: rank by them. Always 0 for ``membership="fuzzy"``.
         """
-        return self._apply(self._check_new(X, present), block_outlier_scores, out)
+        return self._apply(self._check_new(X, present), block_outlier_scores, out, entire=True)
 
     def score(self, X: Any, y: None = None, sample_weight: Any = None, present: Any = None) -> float:
         """Return minus the mean loss of the samples at ``s_``.

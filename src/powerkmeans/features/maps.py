@@ -131,6 +131,28 @@ class CentredMap:
         return centers / self.scale + self.mean
 
 
+@dataclass(frozen=True)
+class WholeMap(CentredMap):
+    """Landmarks' features with the squared lengths of the kernel, k(x, x) = 1, in place of their own.
+
+    A sample far from all landmarks has features near zero, as if it were amid the data. What they miss of it is
+    orthogonal to everything else, so it adds to its distance from every centroid, and tells how far off it is.
+    """
+
+    def rows_and_norms(self, X: Array, start: int, present: Array | None) -> tuple[Array, Array]:
+        seen = self.base(X, np)
+        features = (seen - self.mean).astype(self.dtype, copy=False) * np.asarray(self.scale, dtype=self.dtype)
+        missed = np.maximum(1 - np.vecdot(seen, seen), 0) * self.scale**2
+        return features, np.vecdot(features, features) + missed.astype(self.dtype)
+
+
+def whole(feature_map: CentredMap) -> CentredMap:
+    """The map with what it misses of a kernel, where that is known and not none."""
+    if not isinstance(feature_map.base, NystroemMap):
+        return feature_map
+    return WholeMap(feature_map.base, feature_map.mean, feature_map.dtype, feature_map.scale)
+
+
 def make_fourier(origin: Float64Array, frequencies: Float64Array, bandwidth: float, dtype: Any) -> FourierMap:
     """Return the map whose unit-bandwidth frequencies are ``frequencies``."""
     with np.errstate(over="ignore"):
