@@ -49,7 +49,9 @@ def run(name: str, dimension: int, variant: str, seed: int, folder: str | None) 
     views, y = data(name, seed, folder)
     if dimension:
         views.append(np.random.default_rng(seed).normal(size=(len(y), dimension)))
-    model = MultiViewPowerKMeans(len(np.unique(y)), feature_map="rff", random_state=seed, **VARIANTS[variant]).fit(views)
+    model = MultiViewPowerKMeans(len(np.unique(y)), feature_map="rff", random_state=seed, **VARIANTS[variant]).fit(
+        views
+    )
     return {
         "data": name,
         "noise_dimension": dimension,

@@ -8,6 +8,8 @@ from command_helpers import Result, ids, rows, write_csv
 
 from powerkmeans.cli.app import app
 
+collect_ignore = ["conftest.py"]  # two modules of one name cannot both be searched for examples
+
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
