@@ -17,7 +17,8 @@ SOURCE = Path(__file__).parents[2] / "src"
 COMMAND = [sys.executable, "-m", "powerkmeans"]
 # a fit that never ends by itself, told on stderr once it has begun
 ENDLESS = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started the tests may ignore it
 from powerkmeans.cli.work import fit
 def fitting(*args):
     print("begun", file=sys.stderr, flush=True)
