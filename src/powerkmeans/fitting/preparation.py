@@ -21,6 +21,7 @@ from powerkmeans.features.maps import (
     make_nystroem,
 )
 from powerkmeans.fitting.explicit import EXPLICIT_ROWS, Explicit, make_explicit
+from powerkmeans.fitting.scatter import check_scatter, check_weighted, is_flat, smallest_scatter
 from powerkmeans.kernels import Kernel, choose_kernel
 from powerkmeans.objective.collapse import ScatterSums, mean_sums, scatter_sums
 from powerkmeans.settings import Settings, ViewSettings
@@ -34,8 +35,6 @@ ORIGIN_ROWS = 500
 WORKING_PER_CLUSTER = 4
 # bytes that a sample of rows may take, whatever the memory budget: no setting of the engine changes a result
 SAMPLE_BYTES = 2**28
-# a mean squared distance below this share of the squared norms is rounding, not structure
-FLAT = 1e-12
 
 
 class Prepared(NamedTuple):
@@ -105,17 +104,18 @@ def _prepare(views: Views, own: tuple[ViewSettings, ...], settings: Settings, se
     sums = features.fold(scatter_sums, None)
     scatter = sums.scatter / sums.weight
     parts = zip(maps, means, scatter, bandwidths, strict=True)
-    varied = [not _is_flat(*part, np.finfo(rows.dtype)) for part in parts]
+    varied = [not is_flat(*part, np.finfo(rows.dtype)) for part in parts]
     if not all(varied) and len(varied) > 1:
         return _prepare_varied(views, varied, own, settings, seed)
     for name, base, value in zip(views.names, maps, scatter, strict=True):
-        _check_scatter(name, base, float(value), features)
+        check_scatter(name, base, float(value), features)
     scales = _scales(scatter, sums, settings)
     if scaled:
         centred = tuple(m.scaled(float(scale)) for m, scale in zip(centred, scales, strict=True))
         features = seen_through(rows, centred, settings)
     notes = _notes(views, own, bandwidths, settings.n_clusters)
     scatter = scatter * scales**2
+    check_weighted(views.names, scatter, float(sums.total), features.dtype)
     prepared = Prepared(rows, features, kernel, views, centred, scatter, sample, tuple(samples), bandwidths, notes)
     if not prepared.dual:
         return prepared
@@ -274,7 +274,7 @@ def _scale_bandwidth(view: Views, kernel: str, engine: object) -> float:
     identity = make_centred(IdentityMap(array.shape[1]), mean, rows.dtype)
     sums = rows.with_features((identity,), keep=False).fold(scatter_sums, None)
     scatter = float(sums.scatter[0] / sums.weight[0])
-    if scatter < _smallest_scatter(np.finfo(rows.dtype)):
+    if scatter < smallest_scatter(np.finfo(rows.dtype)):
         raise ValueError(f"Squared distances in view {name!r} underflow {rows.dtype}; rescale the data.")
     return float(np.sqrt(2 * scatter))
 
@@ -341,47 +341,3 @@ def _notes(
         if f"n_components='auto': {text}" not in notes:
             notes.append(f"n_components='auto': {text}")
     return tuple(notes)
-
-
-def _is_flat(
-    base: BaseMap | ExactMap, mean: Float64Array, scatter: float, bandwidth: float | None, limits: np.finfo[Any]
-) -> bool:
-    """Whether a view varies by rounding alone, or its kernel does not see it vary."""
-    if isinstance(base, ExactMap) and base.kernel == PRECOMPUTED:
-        return not scatter > FLAT * float(np.max(base.diagonal[base.share > 0]))
-    if isinstance(base, IdentityMap):
-        rounding = (16 * float(limits.eps)) ** 2 * float(np.sum(mean**2))
-        return rounding > _smallest_scatter(limits) and scatter <= rounding
-    assert bandwidth is not None
-    # the largest entry times the root of the width bounds the length without squares that overflow
-    length = float(np.max(np.abs(base.origin))) * len(base.origin) ** 0.5
-    rounding = 4 * float(limits.eps) * length
-    return scatter < FLAT or bandwidth <= rounding
-
-
-def _smallest_scatter(limits: np.finfo[Any]) -> float:
-    """Squares below this lose their digits."""
-    return float(limits.tiny) * 1e6
-
-
-def _check_scatter(name: str, base: BaseMap | ExactMap, scatter: float, engine: Engine) -> None:
-    """Reject features that carry nothing, or whose squares leave the range of their type."""
-    limits = np.finfo(engine.dtype)
-    if isinstance(base, ExactMap) and base.kernel == PRECOMPUTED:
-        if not scatter > FLAT * float(np.max(base.diagonal[base.share > 0])):
-            raise ValueError(
-                f"The kernel matrix of view {name!r} is flat: to rounding, all samples are the same point; there "
-                "is nothing to cluster."
-            )
-        return
-    if isinstance(base, IdentityMap):
-        if scatter * engine.n_samples * 8 > float(limits.max):
-            raise ValueError(f"Squared distances in view {name!r} overflow {engine.dtype}; rescale the data.")
-        if scatter < _smallest_scatter(limits):
-            raise ValueError(f"Squared distances in view {name!r} underflow {engine.dtype}; rescale the data.")
-        return
-    if scatter < FLAT:
-        raise ValueError(
-            f"The kernel is flat on view {name!r}: all features are equal to rounding. "
-            "The bandwidth is far larger than the distances between rows; use bandwidth='median'."
-        )
