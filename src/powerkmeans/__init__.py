@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from powerkmeans import metrics
+from powerkmeans import exceptions, metrics
 from powerkmeans.critical import critical_exponent
 from powerkmeans.estimators import KernelPowerKMeans, MultiViewPowerKMeans
 from powerkmeans.explain import explain_views
@@ -18,6 +18,7 @@ __all__ = [
     "MultiViewPowerKMeans",
     "__version__",
     "critical_exponent",
+    "exceptions",
     "explain_views",
     "load",
     "metrics",

@@ -17,7 +17,7 @@ SOURCE = Path(powerkmeans.__file__).parent
 # a module may import from its own layer and from those to the left
 LAYERS = [
     ["types", "sources"],
-    ["streams", "features", "objective", "metrics", "callbacks", "warn", "tables", "checks"],
+    ["streams", "features", "objective", "metrics", "callbacks", "exceptions", "warn", "tables", "checks"],
     ["views", "settings", "gram", "engines", "kernels", "solver", "model"],
     ["fitting"],
     ["fit", "model_io"],
@@ -87,6 +87,7 @@ def test_exported_names():
         "MultiViewPowerKMeans",
         "__version__",
         "critical_exponent",
+        "exceptions",
         "explain_views",
         "load",
         "metrics",
@@ -94,6 +95,7 @@ def test_exported_names():
         "suggest_n_components",
     ]
     assert sorted(powerkmeans.metrics.__all__) == ["clustering_accuracy", "normalized_mutual_info", "purity"]
+    assert powerkmeans.exceptions.__all__ == ["DataGuidanceWarning"]
 
 
 SHARED = {

@@ -27,7 +27,6 @@ from powerkmeans.objective.collapse import ScatterSums, mean_sums, scatter_sums
 from powerkmeans.settings import Settings, ViewSettings
 from powerkmeans.streams import stream, stream_seed, thin
 from powerkmeans.types import Engine, Float64Array, RowSample, Views
-from powerkmeans.warn import warn_caller
 
 START_ROWS = 50_000
 ORIGIN_ROWS = 500
@@ -42,7 +41,8 @@ class Prepared(NamedTuple):
 
     ``views`` are those that say anything; ``scatter`` is that of the scaled features. ``sample`` has rows of all
     views together, ``samples`` distinct ones of each view by itself. ``rows`` is the engine on the raw rows.
-    ``explicit`` has features of sampled rows where a view's kernel is exact.
+    ``own`` are the settings of each view. ``explicit`` has features of sampled rows where a view's kernel is
+    exact. ``left_out`` names the views that say nothing.
     """
 
     rows: Engine
@@ -55,7 +55,9 @@ class Prepared(NamedTuple):
     samples: tuple[RowSample, ...]
     bandwidths: tuple[float | None, ...]
     notes: tuple[str, ...]
+    own: tuple[ViewSettings, ...]
     explicit: Explicit | None = None
+    left_out: tuple[str, ...] = ()
 
     @property
     def splits(self) -> tuple[int, ...]:
@@ -75,7 +77,7 @@ class Prepared(NamedTuple):
 def prepare_features(views: Views, settings: Settings, seed: int) -> Prepared:
     """Choose bandwidths, draw the maps, centre and scale the features, and keep them if they fit the budget.
 
-    Views that are constant are left out with a warning.
+    Views that are constant are left out.
     """
     own = settings.of_views(views.names)
     if any(mine.feature_map == "exact" for mine in own):
@@ -116,7 +118,8 @@ def _prepare(views: Views, own: tuple[ViewSettings, ...], settings: Settings, se
     notes = _notes(views, own, bandwidths, settings.n_clusters)
     scatter = scatter * scales**2
     check_weighted(views.names, scatter, float(sums.total), features.dtype)
-    prepared = Prepared(rows, features, kernel, views, centred, scatter, sample, tuple(samples), bandwidths, notes)
+    measured = centred, scatter, sample, tuple(samples), bandwidths, notes
+    prepared = Prepared(rows, features, kernel, views, *measured, own)
     if not prepared.dual:
         return prepared
     n_rows = max(EXPLICIT_ROWS, 2 * settings.n_clusters)
@@ -164,12 +167,8 @@ def _prepare_varied(
         raise ValueError(
             f"Sample {row} has no view but constant ones ({listed}), which say nothing about it; leave it out."
         )
-    warn_caller(
-        f"view {listed} is constant, or its kernel is flat, and gets the weight 0. Leave it out, or give it a "
-        "smaller bandwidth if it does vary.",
-        UserWarning,
-    )
-    return _prepare(rest, tuple(own[i] for i in kept), settings, seed)
+    prepared = _prepare(rest, tuple(own[i] for i in kept), settings, seed)
+    return prepared._replace(left_out=(*constant, *prepared.left_out))
 
 
 def seen_through(
