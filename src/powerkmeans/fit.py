@@ -20,7 +20,7 @@ from powerkmeans.features.bandwidth import weighted_median
 from powerkmeans.features.exact import CentredKernel
 from powerkmeans.fitting.baseline import chance_shares
 from powerkmeans.fitting.collapse import collapsed_losses, find_collapse
-from powerkmeans.fitting.guidance import look_at_features, look_at_result, troubles
+from powerkmeans.fitting.guidance import Looked, advice, look_at_features, troubles
 from powerkmeans.fitting.listener import Listener
 from powerkmeans.fitting.moves import harden, improve
 from powerkmeans.fitting.pilot import pilot_of
@@ -68,8 +68,8 @@ def fit_views(views: Views, settings: Settings, seed: int, listener: Listener) -
         task = (pilot_of(full) if automatic else None) or full
         collapse = find_collapse(task) if needs_collapse(settings) else None
         critical = None if collapse is None else collapse.critical
-        advice, notes = look_at_features(full)
-        _tell_beginning(listener, full, task, critical, notes)
+        looked = look_at_features(full)
+        _tell_beginning(listener, full, task, critical, looked.notes)
         starts, results, restarts = plan_starts(settings, critical), list[SolverResult](), list[Restart]()
         for index, start in enumerate(starts):
             listener.begin(f"run {index + 1} of {len(starts)}: start {start.init}, s from {start.s_init:.4g}")
@@ -90,10 +90,10 @@ def fit_views(views: Views, settings: Settings, seed: int, listener: Listener) -
             result, kept = improve(full, result, kept, listener)
         restarts[best] = kept
         _tell_end(listener, full, result, kept)
-        finished = _finish(views, full, result)
-        finished = replace(finished, critical=critical, restarts=tuple(restarts), best=best)
+        finished = _finish(views, full, result, looked)
         told = troubles(full, kept, finished.n_used, finished.n_apart, critical)
-        return replace(finished, troubles=tuple(told), advice=(*advice, *finished.advice))
+        finished = replace(finished, critical=critical, restarts=tuple(restarts), best=best)
+        return replace(finished, troubles=tuple(told))
 
 
 def _finish_run(
@@ -312,7 +312,7 @@ def _restart(task: Task, start: Start, result: SolverResult) -> Restart:
     )
 
 
-def _finish(views: Views, task: Task, result: SolverResult) -> FitResult:
+def _finish(views: Views, task: Task, result: SolverResult, looked: Looked) -> FitResult:
     """Label the samples, with the clusters that have any first, and measure the final state."""
     prepared, problem, found = task.prepared, task.problem, result.parameters
     engine = prepared.engine
@@ -344,7 +344,7 @@ def _finish(views: Views, task: Task, result: SolverResult) -> FitResult:
         n_apart=count_apart(parameters, problem, spread_within(final, parameters, problem)),
         history=result.history,
         stream=None if problem.dual else _begun_stream(task, final, parameters),
-        advice=tuple(look_at_result(task, parameters, final)),
+        advice=tuple(advice(task, looked, parameters, final)),
     )
 
 

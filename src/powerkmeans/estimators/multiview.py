@@ -184,9 +184,10 @@ class MultiViewPowerKMeans(PowerKMeansBase):
     >>> import numpy as np
     >>> from sklearn.datasets import make_blobs
     >>> from powerkmeans import MultiViewPowerKMeans
-    >>> shape, y = make_blobs(300, centers=3, n_features=10, random_state=0)
-    >>> noise = np.random.default_rng(0).normal(size=(300, 10))
-    >>> model = MultiViewPowerKMeans(3, random_state=0).fit({"shape": shape, "noise": noise})
+    >>> shape, y = make_blobs(200, centers=3, n_features=10, random_state=0)
+    >>> noise = np.random.default_rng(0).normal(size=(200, 10))
+    >>> model = MultiViewPowerKMeans(3, n_components=200, random_state=0)
+    >>> model = model.fit({"shape": shape, "noise": noise})
     >>> bool(model.view_weights_[0] > 0.8)
     True
     >>> shape[:20] = np.nan  # twenty samples without their shape

@@ -7,6 +7,7 @@ sums that the last pass has made anyway.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,17 +26,27 @@ UNINFORMED, INFORMED, LARGEST_CHANCE = 2.0, 5.0, 0.01
 ALL_OUTLIERS, ALL_TYPICAL = 0.2, 0.99
 
 
-def look_at_features(task: Task) -> tuple[list[str], list[str]]:
+class Looked(NamedTuple):
+    """What was found before there are clusters: what is unwise, maps that are too small by view, and notes."""
+
+    unwise: list[str]
+    too_small: dict[int, str]
+    notes: list[str]
+
+
+def look_at_features(task: Task) -> Looked:
     """What the data make unwise before there are clusters, and what to note of it in any case."""
     prepared = task.prepared
     several = len(prepared.views.names) + len(prepared.left_out) > 1
-    advice, notes = [_about_left_out(prepared.left_out)] if prepared.left_out else [], list[str]()
+    looked = Looked([_about_left_out(prepared.left_out)] if prepared.left_out else [], {}, [])
     for index, name in enumerate(prepared.views.names):
-        found, error = look_at_view(task, index)
-        advice += [f"view {name!r}: {text}" if several else text for text in found]
-        if error is not None:
-            notes.append(f"view {name!r}: kernel error {error:.3f}, which is large above {LARGEST_ERROR:g}")
-    return advice, notes
+        seen, prefix = look_at_view(task, index), f"view {name!r}: "
+        looked.unwise.extend(prefix + text if several else text for text in seen.unwise)
+        if seen.too_small is not None:
+            looked.too_small[index] = prefix + seen.too_small if several else seen.too_small
+        if seen.error is not None:
+            looked.notes.append(f"{prefix}kernel error {seen.error:.3f}, which is large above {LARGEST_ERROR:g}")
+    return looked
 
 
 def _about_left_out(names: tuple[str, ...]) -> str:
@@ -51,26 +62,30 @@ def _about_left_out(names: tuple[str, ...]) -> str:
     )
 
 
-def look_at_result(task: Task, found: Parameters, final: PassStatistics) -> list[str]:
-    """What the last pass tells about views and typicality."""
-    return _about_views(task, found, final) + _about_typicality(task, final)
+def advice(task: Task, looked: Looked, found: Parameters, final: PassStatistics) -> list[str]:
+    """All that the data make unwise; of views and typicality the last pass tells."""
+    strangers = _about_views(task, found, final)
+    # the map of a view that says nothing may be as small as it is
+    too_small = [text for view, text in looked.too_small.items() if view not in strangers]
+    return [*looked.unwise, *too_small, *strangers.values(), *_about_typicality(task, final)]
 
 
-def _about_views(task: Task, found: Parameters, final: PassStatistics) -> list[str]:
+def _about_views(task: Task, found: Parameters, final: PassStatistics) -> dict[int, str]:
     """Views that the clusters say nothing about: between these lies no more of them than between random ones."""
     names, present = task.prepared.views.names, task.prepared.views.present
     if len(names) == 1 or task.settings.n_clusters == 1:
-        return []
+        return {}
     there = np.ones(len(names)) if present is None else np.mean(present, axis=0)
     chance = (task.settings.n_clusters - 1) / np.maximum(task.prepared.sample.n_distinct * there - 1, 1)
     explained = explained_shares(found, final, task.problem)
     if not np.any(explained > INFORMED * chance):
-        return []
-    return [
-        f"view {names[view]!r} (weight {found.view_weights[view]:.3f}) has nothing to do with the clusters: they "
-        f"explain {explained[view]:.2%} of it, and chance {chance[view]:.2%}. Check it, or leave it out."
-        for view in np.flatnonzero((explained < UNINFORMED * chance) & (chance < LARGEST_CHANCE))
-    ]
+        return {}
+    wrong = np.flatnonzero((explained < UNINFORMED * chance) & (chance < LARGEST_CHANCE))
+    return {
+        view: f"view {names[view]!r} (weight {found.view_weights[view]:.3f}) has nothing to do with the clusters: "
+        f"they explain {explained[view]:.2%} of it, and chance {chance[view]:.2%}. Check it, or leave it out."
+        for view in wrong.tolist()
+    }
 
 
 def explained_shares(found: Parameters, final: PassStatistics, problem: Problem) -> Float64Array:
@@ -136,5 +151,7 @@ def _about_collapse(task: Task, restart: Restart, critical: float | None) -> str
     )
     if isinstance(settings.s_init, str):
         return text + f"Use a max_iter larger than {settings.max_iter}, or a larger bandwidth."
-    critical = find_collapse(task).critical if critical is None else critical
-    return text + f"They begin to at s={critical:.4g}: use s_init='auto', which starts near it."
+    if critical is None and settings.membership == "fuzzy":
+        critical = find_collapse(task).critical
+    begin = "" if critical is None else f"They begin to at s={critical:.4g}. "
+    return text + begin + "Use s_init='auto', which starts where they do."

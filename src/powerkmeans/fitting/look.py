@@ -58,29 +58,37 @@ class Look(NamedTuple):
     unit: float
 
 
-def look_at_view(task: Task, index: int) -> tuple[list[str], float | None]:
-    """What the data make unwise in one view, and the error of its map if that stands for a kernel."""
+class Seen(NamedTuple):
+    """What a look at one view found: what is unwise, whether its map is too small, and the map's error."""
+
+    unwise: list[str]
+    too_small: str | None = None
+    error: float | None = None
+
+
+def look_at_view(task: Task, index: int) -> Seen:
+    """Look at the columns of one view, its bandwidth, and its map if that stands for a kernel."""
     prepared, n_clusters = task.prepared, task.settings.n_clusters
     own, bandwidth, feature_map = prepared.own[index], prepared.bandwidths[index], prepared.maps[index]
     look = None if own.kernel == PRECOMPUTED else _look(task, index)
     if look is None:
-        return [], None
-    found = about_columns(look)
+        return Seen([])
+    columns = about_columns(look)
     if bandwidth is None:
-        return found, None
+        return Seen(columns)
     kernel, base = KERNELS[own.kernel], feature_map.base
     gram = _gram(kernel, look.scaled, look.scaled, bandwidth / look.unit)
     wrong = about_flatness(gram, look, kernel, bandwidth) or about_loneliness(gram, look, kernel, bandwidth)
     if wrong or n_clusters == 1 or not isinstance(base, (FourierMap, NystroemMap)):
-        return found + wrong, None  # a wrong bandwidth comes first
+        return Seen(columns + wrong)
     wrong = about_directions(gram, look, kernel, base, bandwidth)
-    if wrong:
-        return found + wrong, None
+    if wrong:  # what is wrong with the bandwidth comes first
+        return Seen(columns + wrong)
     features = feature_map(look.sample.views[0][look.kept], np).astype(np.float64)
     error, holds = kernel_error(gram, features, look.share, n_clusters)
-    if error > LARGEST_ERROR and holds > SMALLEST_HOLD:
-        found.append(_about_size(error, base, n_clusters, len(look.sample.weight)))
-    return found, error
+    if error <= LARGEST_ERROR or holds < SMALLEST_HOLD:
+        return Seen(columns, None, error)
+    return Seen(columns, _about_size(error, base, n_clusters, len(look.sample.weight)), error)
 
 
 def _look(task: Task, index: int) -> Look | None:
