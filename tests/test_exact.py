@@ -220,6 +220,7 @@ def test_kernels_with_rounding_are_kernels(make, shift):
 
 
 @pytest.mark.parametrize("bandwidth", [1e3, 1e5])
+@pytest.mark.filterwarnings("ignore::powerkmeans.exceptions.DataGuidanceWarning")  # flat kernels
 def test_wide_kernels_are_kernels(bandwidth):
     for kernel in ("rbf", "matern32"):
         model = KernelPowerKMeans(4, feature_map="exact", kernel=kernel, bandwidth=bandwidth, random_state=0).fit(

@@ -61,6 +61,7 @@ def test_the_objective_at_a_given_exponent_is_that_of_the_batch(size, membership
     assert stream.objective_ / stream._fit.stream.weight == pytest.approx(-batch.score(X), rel=0.02)
 
 
+@pytest.mark.filterwarnings("ignore::powerkmeans.exceptions.DataGuidanceWarning")  # a view of noise
 def test_several_views_with_rows_missing_from_some():
     rng = np.random.default_rng(1)
     views = {"a": X[:, :4].copy(), "b": X[:, 4:].copy(), "noise": rng.normal(size=(len(X), 3))}

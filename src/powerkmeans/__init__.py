@@ -11,7 +11,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from powerkmeans import metrics, sc
+    from powerkmeans import exceptions, metrics, sc
     from powerkmeans.choose import choose_k
     from powerkmeans.critical import critical_exponent
     from powerkmeans.estimators import KernelPowerKMeans, MultiViewPowerKMeans
@@ -25,6 +25,7 @@ __all__ = [
     "__version__",
     "choose_k",
     "critical_exponent",
+    "exceptions",
     "explain_views",
     "load",
     "metrics",
@@ -41,6 +42,7 @@ _HOMES = {
     "MultiViewPowerKMeans": "estimators",
     "choose_k": "choose",
     "critical_exponent": "critical",
+    "exceptions": None,
     "explain_views": "explain",
     "metrics": None,
     "open_source": "sources",

@@ -64,9 +64,10 @@ def explain_views(model: PowerKMeansBase, X: Any, *, sample_weight: Any = None, 
     >>> import numpy as np
     >>> from sklearn.datasets import make_blobs
     >>> from powerkmeans import MultiViewPowerKMeans, explain_views
-    >>> shape, _ = make_blobs(300, centers=3, n_features=10, random_state=0)
-    >>> X = {"shape": shape, "noise": np.random.default_rng(0).normal(size=(300, 10))}
-    >>> table = explain_views(MultiViewPowerKMeans(3, random_state=0).fit(X), X)
+    >>> shape, _ = make_blobs(200, centers=3, n_features=10, random_state=0)
+    >>> X = {"shape": shape, "noise": np.random.default_rng(0).normal(size=(200, 10))}
+    >>> model = MultiViewPowerKMeans(3, n_components=200, random_state=0).fit(X)
+    >>> table = explain_views(model, X)
     >>> (table["agreement"] > 0.9).tolist()
     [True, False]
 

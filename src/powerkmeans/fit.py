@@ -15,11 +15,13 @@ from sklearn.exceptions import ConvergenceWarning
 
 from powerkmeans.engines import open_engine
 from powerkmeans.engines.blas import single_threaded_blas
+from powerkmeans.exceptions import DataGuidanceWarning
 from powerkmeans.features.bandwidth import weighted_median
 from powerkmeans.features.exact import CentredKernel
 from powerkmeans.features.maps import whole
 from powerkmeans.fitting.baseline import chance_shares
 from powerkmeans.fitting.collapse import collapsed_losses, find_collapse
+from powerkmeans.fitting.guidance import Looked, advice, look_at_features, troubles
 from powerkmeans.fitting.listener import Listener
 from powerkmeans.fitting.moves import harden, improve
 from powerkmeans.fitting.pilot import pilot_of
@@ -68,7 +70,8 @@ def fit_views(views: Views, settings: Settings, seed: int, listener: Listener) -
         task = (pilot_of(full) if automatic else None) or full
         collapse = find_collapse(task) if needs_collapse(settings) else None
         critical = None if collapse is None else collapse.critical
-        _tell_beginning(listener, full, task, critical)
+        looked = look_at_features(full)
+        _tell_beginning(listener, full, task, critical, looked.notes)
         starts, results, restarts = plan_starts(settings, critical), list[SolverResult](), list[Restart]()
         for index, start in enumerate(starts):
             listener.begin(f"run {index + 1} of {len(starts)}: start {start.init}, s from {start.s_init:.4g}")
@@ -89,8 +92,10 @@ def fit_views(views: Views, settings: Settings, seed: int, listener: Listener) -
             result, kept = improve(full, result, kept, listener)
         restarts[best] = kept
         _tell_end(listener, full, result, kept)
-        finished = _finish(views, full, result)
-        return replace(finished, critical=critical, restarts=tuple(restarts), best=best)
+        finished = _finish(views, full, result, looked)
+        told = troubles(full, kept, finished.n_used, finished.n_apart, critical)
+        finished = replace(finished, critical=critical, restarts=tuple(restarts), best=best)
+        return replace(finished, troubles=tuple(told))
 
 
 def _finish_run(
@@ -104,9 +109,9 @@ def _finish_run(
     return result, kept
 
 
-def _tell_beginning(listener: Listener, full: Task, task: Task, critical: float | None) -> None:
+def _tell_beginning(listener: Listener, full: Task, task: Task, critical: float | None, notes: list[str]) -> None:
     prepared, problem = full.prepared, full.problem
-    for note in prepared.notes:
+    for note in (*prepared.notes, *notes):
         listener.note(note)
     listener.note(f"kernel: {prepared.kernel.name}")
     if task is not full:
@@ -239,30 +244,11 @@ def _open(
     return rows.with_features(maps, keep=False, working=working)
 
 
-def warn_if_unwell(result: FitResult, settings: Settings) -> None:
-    """Tell what a user should know about how the fit went."""
-    restart, n_clusters = result.restarts[result.best], settings.n_clusters
-    if result.n_apart == 1 and n_clusters > 1 and restart.status is not Status.EXACT:
-        _warn(
-            f"All {n_clusters} centroids collapsed into one: s went from {restart.s_init:.4g} to "
-            f"{restart.s:.4g}, and clusters did not separate on the way. Use s_init='auto' and init='auto', a "
-            "more negative s_init, a larger max_iter or a wider bandwidth."
-        )
-        return
-    if result.n_used < n_clusters:
-        _warn(
-            f"Number of distinct clusters ({result.n_used}) found smaller than n_clusters "
-            f"({n_clusters}). Possibly due to duplicate points in X."
-        )
-    if restart.status is Status.MAX_ITER:
-        _warn(
-            f"The annealing did not converge in max_iter={settings.max_iter} iterations (s reached "
-            f"{restart.s:.4g}). Increase max_iter or tol, or anneal faster (anneal_factor, anneal_every)."
-        )
-
-
-def _warn(text: str) -> None:
-    warn_caller(text, ConvergenceWarning)
+def warn_if_unwell(result: FitResult) -> None:
+    """Tell what a user should know about the fit and the data, in one warning."""
+    found = (*result.troubles, *result.advice)
+    if found:
+        warn_caller("\n- ".join(found), ConvergenceWarning if result.troubles else DataGuidanceWarning)
 
 
 def _about_critical(critical: float | None) -> str:
@@ -337,7 +323,7 @@ def _restart(task: Task, start: Start, result: SolverResult) -> Restart:
     )
 
 
-def _finish(views: Views, task: Task, result: SolverResult) -> FitResult:
+def _finish(views: Views, task: Task, result: SolverResult, looked: Looked) -> FitResult:
     """Label the samples, with the clusters that have any first, and measure the final state."""
     prepared, problem, found = task.prepared, task.problem, result.parameters
     engine = prepared.engine
@@ -369,6 +355,7 @@ def _finish(views: Views, task: Task, result: SolverResult) -> FitResult:
         n_apart=count_apart(parameters, problem, spread_within(final, parameters, problem)),
         history=_reordered(result.history, order),
         stream=None if problem.dual else _begun_stream(task, final, parameters),
+        advice=tuple(advice(task, looked, parameters, final)),
     )
 
 

@@ -105,7 +105,8 @@ class Stream:
 class FitResult:
     """A fitted model and the story of its fit.
 
-    ``n_used`` clusters have samples; ``n_apart`` centroids are apart from all others.
+    ``n_used`` clusters have samples; ``n_apart`` centroids are apart from all others. ``troubles`` tells what went
+    wrong in the fit, ``advice`` what the data make unwise.
     """
 
     model: Model
@@ -120,6 +121,8 @@ class FitResult:
     best: int = 0
     critical: float | None = None
     stream: Stream | None = None
+    troubles: tuple[str, ...] = ()
+    advice: tuple[str, ...] = ()
 
 
 def history_table(result: FitResult) -> dict[str, Array]:

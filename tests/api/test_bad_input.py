@@ -197,6 +197,20 @@ def test_identity_names_scales_that_float32_cannot_square(scale, message):
         KernelPowerKMeans(3, feature_map="identity").fit((X * scale).astype(np.float32))
 
 
+@pytest.mark.parametrize("membership", ["fuzzy", "possibilistic"])
+def test_weights_whose_products_with_distances_overflow_are_named(membership):
+    model = KernelPowerKMeans(3, feature_map="identity", membership=membership, random_state=0)
+    far, heavy = (X * 1e11).astype(np.float32), np.full(20, 1e16)
+    message = "Squared distances in view 'X' times sample_weight, which adds up to 2e.17, overflow float32"
+    with pytest.raises(ValueError, match=message):
+        model.fit(far, sample_weight=heavy)
+    expected = model.fit(far)
+    labels, objective = expected.labels_, expected.objective_
+    assert np.array_equal(model.fit(far, sample_weight=heavy / 1e16).labels_, labels)
+    # in double precision there is room
+    assert model.fit(X * 1e11, sample_weight=heavy).objective_ == pytest.approx(1e16 * objective, rel=1e-4)
+
+
 def test_frequencies_that_overflow_are_explained():
     with pytest.raises(ValueError, match="bandwidth=1e-39 is too small for float32 data"):
         KernelPowerKMeans(3, feature_map="rff", bandwidth=1e-39, random_state=0).fit(X.astype(np.float32))

@@ -6,6 +6,9 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pytest
+
+from powerkmeans.exceptions import DataGuidanceWarning
 
 
 def test_the_readme_example_runs():
@@ -15,7 +18,8 @@ def test_the_readme_example_runs():
     exec(first, names)
     assert len(np.unique(names["model"].labels_)) == 10
     assert names["clustering_accuracy"](names["y"], names["model"].labels_) > 0.6
-    exec(second, names)
+    with pytest.warns(DataGuidanceWarning, match="view 'noise' .* has nothing to do with the clusters"):
+        exec(second, names)
     assert names["clustering_accuracy"](names["y"], names["model"].labels_) > 0.6
     assert np.argmin(names["model"].view_weights_) == 2
     threshold = np.quantile(names["scores"], 0.98)

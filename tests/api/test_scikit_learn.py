@@ -185,6 +185,7 @@ def test_random_state_reproduces_and_varies():
 
 @pytest.mark.parametrize("feature_map", ["rff", "identity", "nystroem"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.filterwarnings("ignore::powerkmeans.exceptions.DataGuidanceWarning")  # a small map
 def test_sparse_rows_cluster_like_dense_ones(feature_map, dtype):
     rng = np.random.default_rng(0)
     data = np.round(X * (rng.random(X.shape) < 0.5), 2).astype(dtype)

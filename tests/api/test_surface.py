@@ -20,7 +20,7 @@ SOURCE = Path(powerkmeans.__file__).parent
 # a module may import from its own layer and from those to the left
 LAYERS = [
     ["types", "sources"],
-    ["streams", "features", "objective", "metrics", "callbacks", "warn", "tables", "checks"],
+    ["streams", "features", "objective", "metrics", "callbacks", "exceptions", "warn", "tables", "checks"],
     ["views", "settings", "gram", "engines", "kernels", "solver", "model"],
     ["fitting"],
     ["fit", "model_io"],
@@ -106,6 +106,7 @@ def test_exported_names():
         "__version__",
         "choose_k",
         "critical_exponent",
+        "exceptions",
         "explain_views",
         "load",
         "metrics",
@@ -125,6 +126,7 @@ def test_exported_names():
         "SplitDisplay",
         "ViewContributionDisplay",
     ]
+    assert powerkmeans.exceptions.__all__ == ["DataGuidanceWarning"]
 
 
 SHARED = {

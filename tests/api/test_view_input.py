@@ -662,6 +662,7 @@ def test_entropy_of_one_view_is_the_given_one():
     assert model(entropy=5.0).fit(RNA).entropy_ == 5.0
 
 
+@pytest.mark.filterwarnings("ignore::powerkmeans.exceptions.DataGuidanceWarning")  # views of noise
 def test_new_views_take_no_memory_of_their_own():
     wide = sparse.random_array((1000, 20_000), density=0.001, format="csr", random_state=np.random.default_rng(0))
     rna = np.tile(RNA, (13, 1))[:1000]

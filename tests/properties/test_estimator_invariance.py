@@ -125,6 +125,7 @@ def test_order_of_rows_where_directions_tie():
         assert again.inertia_ == pytest.approx(first.inertia_, rel=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore::powerkmeans.exceptions.DataGuidanceWarning")  # flat
 def test_nystroem_keeps_its_digits_on_flat_kernels_in_float32():
     X = np.random.default_rng(0).normal(size=(200, 5))
     X = X.astype(np.float32).astype(np.float64)  # the same values, so that no landmark differs

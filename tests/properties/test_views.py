@@ -166,6 +166,7 @@ def test_auto_entropy_is_a_share_of_the_collapsed_loss_and_free_of_scale():
 @pytest.mark.parametrize("baseline", ["gaussian", None])
 @pytest.mark.parametrize("others", [1, 2])
 @pytest.mark.parametrize("missing", [0.2, 0.5, 0.8])
+@pytest.mark.filterwarnings("ignore::powerkmeans.exceptions.DataGuidanceWarning")  # a view of noise
 def test_the_weight_of_a_twin_does_not_depend_on_its_missing_rows(membership, baseline, others, missing):
     rng = np.random.default_rng(0)
     y = np.repeat(np.arange(3), 200)
@@ -334,6 +335,7 @@ def test_views_that_never_meet(seed, init):
 @pytest.mark.parametrize("how", ["seldom", "few have it"])
 @pytest.mark.parametrize("settings", [{}, {"view_baseline": None}, {"reference_distance": "median"}])
 @pytest.mark.parametrize("feature_map", ["rff", "nystroem", "identity"])
+@pytest.mark.filterwarnings("ignore::powerkmeans.exceptions.DataGuidanceWarning")  # it says nothing
 def test_a_view_that_the_sample_misses(how, settings, feature_map, monkeypatch):
     monkeypatch.setattr(preparation, "START_ROWS", 1000)
     rng = np.random.default_rng(0)

@@ -63,7 +63,7 @@ class PowerKMeansBase(
         self._keep(result)
         self._layout = layout
         self._collected = None
-        warn_if_unwell(result, settings)
+        warn_if_unwell(result)
 
     def _learn(self, chunk: Views) -> None:
         """Go on from what was fitted or learnt."""

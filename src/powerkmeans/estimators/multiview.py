@@ -185,8 +185,8 @@ class MultiViewPowerKMeans(PowerKMeansBase):
     >>> import numpy as np
     >>> from sklearn.datasets import make_blobs
     >>> from powerkmeans import MultiViewPowerKMeans
-    >>> shape, y = make_blobs(300, centers=3, n_features=10, random_state=0)
-    >>> noise = np.random.default_rng(0).normal(size=(300, 10))
+    >>> shape, y = make_blobs(200, centers=3, n_features=10, random_state=0)
+    >>> noise = np.random.default_rng(0).normal(size=(200, 10))
     >>> model = MultiViewPowerKMeans(3, random_state=0).fit({"shape": shape, "noise": noise})
     >>> bool(model.view_weights_[0] > 0.8)
     True

@@ -21,12 +21,12 @@ from powerkmeans.features.maps import (
     make_nystroem,
 )
 from powerkmeans.fitting.explicit import EXPLICIT_ROWS, Explicit, make_explicit
+from powerkmeans.fitting.scatter import check_scatter, check_weighted, is_flat, smallest_scatter
 from powerkmeans.kernels import Kernel, choose_kernel
 from powerkmeans.objective.collapse import ScatterSums, mean_sums, scatter_sums
 from powerkmeans.settings import Settings, ViewSettings
 from powerkmeans.streams import stream, stream_seed, thin
 from powerkmeans.types import Engine, Float64Array, RowSample, Views
-from powerkmeans.warn import warn_caller
 
 START_ROWS = 50_000
 ORIGIN_ROWS = 500
@@ -34,8 +34,6 @@ ORIGIN_ROWS = 500
 WORKING_PER_CLUSTER = 4
 # bytes that a sample of rows may take, whatever the memory budget: no setting of the engine changes a result
 SAMPLE_BYTES = 2**28
-# a mean squared distance below this share of the squared norms is rounding, not structure
-FLAT = 1e-12
 
 
 class Prepared(NamedTuple):
@@ -43,7 +41,8 @@ class Prepared(NamedTuple):
 
     ``views`` are those that say anything; ``scatter`` is that of the scaled features. ``sample`` has rows of all
     views together, ``samples`` distinct ones of each view by itself. ``rows`` is the engine on the raw rows.
-    ``explicit`` has features of sampled rows where a view's kernel is exact.
+    ``own`` are the settings of each view. ``explicit`` has features of sampled rows where a view's kernel is
+    exact. ``left_out`` names the views that say nothing.
     """
 
     rows: Engine
@@ -56,7 +55,9 @@ class Prepared(NamedTuple):
     samples: tuple[RowSample, ...]
     bandwidths: tuple[float | None, ...]
     notes: tuple[str, ...]
+    own: tuple[ViewSettings, ...]
     explicit: Explicit | None = None
+    left_out: tuple[str, ...] = ()
 
     @property
     def splits(self) -> tuple[int, ...]:
@@ -76,7 +77,7 @@ class Prepared(NamedTuple):
 def prepare_features(views: Views, settings: Settings, seed: int) -> Prepared:
     """Choose bandwidths, draw the maps, centre and scale the features, and keep them if they fit the budget.
 
-    Views that are constant are left out with a warning.
+    Views that are constant are left out.
     """
     own = settings.of_views(views.names)
     if any(mine.feature_map == "exact" for mine in own):
@@ -105,18 +106,20 @@ def _prepare(views: Views, own: tuple[ViewSettings, ...], settings: Settings, se
     sums = features.fold(scatter_sums, None)
     scatter = sums.scatter / sums.weight
     parts = zip(maps, means, scatter, bandwidths, strict=True)
-    varied = [not _is_flat(*part, np.finfo(rows.dtype)) for part in parts]
+    varied = [not is_flat(*part, np.finfo(rows.dtype)) for part in parts]
     if not all(varied) and len(varied) > 1:
         return _prepare_varied(views, varied, own, settings, seed)
     for name, base, value in zip(views.names, maps, scatter, strict=True):
-        _check_scatter(name, base, float(value), features)
+        check_scatter(name, base, float(value), features)
     scales = _scales(scatter, sums, settings)
     if scaled:
         centred = tuple(m.scaled(float(scale)) for m, scale in zip(centred, scales, strict=True))
         features = seen_through(rows, centred, settings)
     notes = _notes(views, own, bandwidths, settings.n_clusters)
     scatter = scatter * scales**2
-    prepared = Prepared(rows, features, kernel, views, centred, scatter, sample, tuple(samples), bandwidths, notes)
+    check_weighted(views.names, scatter, float(sums.total), features.dtype)
+    measured = centred, scatter, sample, tuple(samples), bandwidths, notes
+    prepared = Prepared(rows, features, kernel, views, *measured, own)
     if not prepared.dual:
         return prepared
     n_rows = max(EXPLICIT_ROWS, 2 * settings.n_clusters)
@@ -164,12 +167,8 @@ def _prepare_varied(
         raise ValueError(
             f"Sample {row} has no view but constant ones ({listed}), which say nothing about it; leave it out."
         )
-    warn_caller(
-        f"view {listed} is constant, or its kernel is flat, and gets the weight 0. Leave it out, or give it a "
-        "smaller bandwidth if it does vary.",
-        UserWarning,
-    )
-    return _prepare(rest, tuple(own[i] for i in kept), settings, seed)
+    prepared = _prepare(rest, tuple(own[i] for i in kept), settings, seed)
+    return prepared._replace(left_out=(*constant, *prepared.left_out))
 
 
 def seen_through(
@@ -274,7 +273,7 @@ def _scale_bandwidth(view: Views, kernel: str, engine: object) -> float:
     identity = make_centred(IdentityMap(array.shape[1]), mean, rows.dtype)
     sums = rows.with_features((identity,), keep=False).fold(scatter_sums, None)
     scatter = float(sums.scatter[0] / sums.weight[0])
-    if scatter < _smallest_scatter(np.finfo(rows.dtype)):
+    if scatter < smallest_scatter(np.finfo(rows.dtype)):
         raise ValueError(f"Squared distances in view {name!r} underflow {rows.dtype}; rescale the data.")
     return float(np.sqrt(2 * scatter))
 
@@ -341,47 +340,3 @@ def _notes(
         if f"n_components='auto': {text}" not in notes:
             notes.append(f"n_components='auto': {text}")
     return tuple(notes)
-
-
-def _is_flat(
-    base: BaseMap | ExactMap, mean: Float64Array, scatter: float, bandwidth: float | None, limits: np.finfo[Any]
-) -> bool:
-    """Whether a view varies by rounding alone, or its kernel does not see it vary."""
-    if isinstance(base, ExactMap) and base.kernel == PRECOMPUTED:
-        return not scatter > FLAT * float(np.max(base.diagonal[base.share > 0]))
-    if isinstance(base, IdentityMap):
-        rounding = (16 * float(limits.eps)) ** 2 * float(np.sum(mean**2))
-        return rounding > _smallest_scatter(limits) and scatter <= rounding
-    assert bandwidth is not None
-    # the largest entry times the root of the width bounds the length without squares that overflow
-    length = float(np.max(np.abs(base.origin))) * len(base.origin) ** 0.5
-    rounding = 4 * float(limits.eps) * length
-    return scatter < FLAT or bandwidth <= rounding
-
-
-def _smallest_scatter(limits: np.finfo[Any]) -> float:
-    """Squares below this lose their digits."""
-    return float(limits.tiny) * 1e6
-
-
-def _check_scatter(name: str, base: BaseMap | ExactMap, scatter: float, engine: Engine) -> None:
-    """Reject features that carry nothing, or whose squares leave the range of their type."""
-    limits = np.finfo(engine.dtype)
-    if isinstance(base, ExactMap) and base.kernel == PRECOMPUTED:
-        if not scatter > FLAT * float(np.max(base.diagonal[base.share > 0])):
-            raise ValueError(
-                f"The kernel matrix of view {name!r} is flat: to rounding, all samples are the same point; there "
-                "is nothing to cluster."
-            )
-        return
-    if isinstance(base, IdentityMap):
-        if scatter * engine.n_samples * 8 > float(limits.max):
-            raise ValueError(f"Squared distances in view {name!r} overflow {engine.dtype}; rescale the data.")
-        if scatter < _smallest_scatter(limits):
-            raise ValueError(f"Squared distances in view {name!r} underflow {engine.dtype}; rescale the data.")
-        return
-    if scatter < FLAT:
-        raise ValueError(
-            f"The kernel is flat on view {name!r}: all features are equal to rounding. "
-            "The bandwidth is far larger than the distances between rows; use bandwidth='median'."
-        )

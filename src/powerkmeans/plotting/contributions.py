@@ -42,8 +42,8 @@ class ViewContributionDisplay:
     >>> from sklearn.datasets import make_blobs
     >>> from powerkmeans import MultiViewPowerKMeans
     >>> from powerkmeans.plotting import ViewContributionDisplay
-    >>> shape, _ = make_blobs(300, centers=3, n_features=10, random_state=0)
-    >>> X = {"shape": shape, "noise": np.random.default_rng(0).normal(size=(300, 10))}
+    >>> shape, _ = make_blobs(200, centers=3, n_features=10, random_state=0)
+    >>> X = {"shape": shape, "noise": np.random.default_rng(0).normal(size=(200, 10))}
     >>> model = MultiViewPowerKMeans(3, random_state=0).fit(X)
     >>> display = ViewContributionDisplay.from_estimator(model, X)  # doctest: +SKIP
 
