@@ -21,6 +21,7 @@ class Result:
 
     @property
     def json(self) -> dict[str, Any]:
+        assert self.code == 0, self.err
         return json.loads(self.out)
 
     @property

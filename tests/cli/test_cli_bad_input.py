@@ -62,6 +62,7 @@ def test_text_that_is_not_utf8(fails, run, tmp_path):
     assert "t.csv is not UTF-8 text (byte 0xeb)" in said
     assert "--encoding latin-1" in said
     assert run("fit", "t.csv", "--id", "name", "-k", K, "--encoding", "latin-1", "-o", "out").code == 0
+    assert "There is no encoding 'latin1000'" in fails(USAGE, "fit", "t.csv", "-k", K, "--encoding", "latin1000")
     text(tmp_path, content.encode("utf-16"), "wide.csv")
     assert "--encoding utf-16" in fails(DATA, "fit", "wide.csv", "-k", K)
 
@@ -185,6 +186,7 @@ def test_text_in_a_column_of_parquet(fails, tmp_path):
         (["-k", "3", "--set", "n_clusters=5"], "n_clusters is set with -k"),
         (["-k", "3", "--set", "s_init"], "is not of the form parameter=value"),
         (["-k", "3", "--membership", "fuzzy", "--outliers", "0.1"], "--outliers needs scores"),
+        (["-k", "3", "--set", "membership=fuzzy", "--outliers", "0.1"], "--outliers needs scores"),
         (["-k", "3", "--nonsense"], "No such option"),
         (["-k", "3", "--format", "xlsx"], "'xlsx' is not one of"),
     ],
@@ -195,6 +197,7 @@ def test_wrong_options_are_told_before_anything_is_read(fails, tmp_path, options
 
 
 def test_wrong_commands(fails):
+    assert "--rows 100 are too few for 99 clusters" in fails(USAGE, "bench", "--rows", 100, "-k", 99)
     assert "No such command 'fti'" in fails(USAGE, "fti")
 
 

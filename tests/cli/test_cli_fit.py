@@ -295,6 +295,13 @@ def test_csv_can_be_piped_in(run, table):
     assert answer["files"] == ["-"]
 
 
+def test_what_is_for_several_views_is_noted_where_there_is_one(run, table):
+    done = run("fit", table, "--id", "id", "-k", K, "--entropy", "inf", "--set", "view_scaling=none", "--json")
+    assert done.json["notes"] == [
+        f"{name} is for several views; there is one." for name in ("entropy", "view_scaling")
+    ]
+
+
 def test_warnings_of_the_library_become_notes(run, table):
     done = run("fit", table, "--id", "id", "-k", K, "--max-iter", 3, "--json")
     assert done.code == 0

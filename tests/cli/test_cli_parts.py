@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import os
+import signal
 
 import numpy as np
 import pytest
@@ -129,6 +131,32 @@ def test_outputs_are_all_there_or_none(tmp_path):
         write_and(again, KeyboardInterrupt)
     assert (tmp_path / "new/deep/a").read_text() == "1"
     assert leftovers(tmp_path / "new/deep") == ["a", "b"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_wait_until_all_files_have_their_places(tmp_path, monkeypatch, number):
+    outputs, real = Outputs(tmp_path / "out", ["a", "b"], overwrite=False), os.replace
+
+    def replace(*paths):
+        os.kill(os.getpid(), number)
+        real(*paths)
+
+    def ended(number, frame):
+        raise KeyboardInterrupt
+
+    def write():
+        with outputs.staged() as stage:
+            (stage / "a").write_text("1")
+            (stage / "b").write_text("2")
+
+    monkeypatch.setattr(os, "replace", replace)
+    before = signal.signal(number, ended)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            write()
+    finally:
+        signal.signal(number, before)
+    assert leftovers(tmp_path / "out") == ["a", "b"]
 
 
 def test_a_file_that_someone_else_wrote_meanwhile_is_kept(tmp_path):

@@ -62,7 +62,7 @@ def test_an_interrupt_leaves_nothing_behind(folder, environment, patch, number, 
     _, rest = process.communicate(timeout=60)
     assert process.returncode == code
     assert rest.strip().splitlines()[-1].startswith("Error: ")
-    assert "nothing was written" in rest
+    assert "no file is left half-written" in rest
     assert "Traceback" not in rest
     assert leftovers(folder) == ["t.npy"]
 

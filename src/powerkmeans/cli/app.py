@@ -76,12 +76,12 @@ def _told_in_a_sentence() -> Iterator[None]:
     try:
         yield
     except (KeyboardInterrupt, click.Abort):
-        _leave("Interrupted; nothing was written.", Exit.INTERRUPTED)
+        _leave("Interrupted; no file is left half-written.", Exit.INTERRUPTED)
     except (Ended, BrokenPipeError) as ended:
         if not isinstance(ended, Ended) or ended.code == Exit.BROKEN_PIPE:
             _close_stdout()
             sys.exit(Exit.BROKEN_PIPE)
-        _leave("Ended from outside; nothing was written.", ended.code)
+        _leave("Ended from outside; no file is left half-written.", ended.code)
     except UserError as error:
         _leave(str(error), error.code, error)
     except click.exceptions.NoArgsIsHelpError as error:

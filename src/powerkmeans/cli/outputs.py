@@ -103,18 +103,22 @@ def unwritable(folder: Path, error: OSError) -> UserError:
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Let an interrupt wait for the few renames inside."""
+    """Let an interrupt, or being asked to end, wait for the few renames inside."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    caught: list[Any] = []
-    before = signal.signal(signal.SIGINT, lambda number, frame: caught.append((number, frame)))
+    caught: list[tuple[int, Any]] = []
+    numbers = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    heard = {number: signal.getsignal(number) for number in numbers if callable(signal.getsignal(number))}
+    for number in heard:
+        signal.signal(number, lambda number, frame: caught.append((number, frame)))
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
-        if caught and callable(before):
-            before(*caught[-1])
+        for number, handler in heard.items():
+            signal.signal(number, handler)
+        for number, frame in caught[:1]:
+            heard[number](number, frame)  # type: ignore[operator,misc]
 
 
 def check_table_name(path: str | os.PathLike[str]) -> None:

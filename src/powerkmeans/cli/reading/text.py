@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import io
@@ -16,7 +17,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from powerkmeans.cli.errors import UserError, counted
+from powerkmeans.cli.errors import UserError, counted, usage
 from powerkmeans.cli.table import Ids, OnRead, Request, Table, checked_header, checked_ids, id_place
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}
@@ -105,12 +106,12 @@ def _opened(path: str, source: str, on_read: OnRead) -> Iterator[Any]:
     if os.path.getsize(path) == 0:
         raise UserError(f"{source} is empty (0 bytes).")
     with open(path, "rb", buffering=0) as raw:
-        counted: Any = io.BufferedReader(_Counted(raw, size, on_read), 2**18)
+        stream: Any = io.BufferedReader(_Counted(raw, size, on_read), 2**18)
         if path.lower().endswith(".gz"):
-            with gzip.open(counted) as unpacked:
+            with gzip.open(stream) as unpacked:
                 yield unpacked
         else:
-            yield counted
+            yield stream
 
 
 class _Counted(io.RawIOBase):
@@ -138,6 +139,10 @@ def _not_text(source: str, encoding: str, error: UnicodeDecodeError) -> UserErro
 
 
 def _encoding(name: str) -> str:
+    try:
+        codecs.lookup(name)
+    except LookupError:
+        raise usage(f"There is no encoding {name!r}; known ones are utf-8, latin-1, cp1252, utf-16.") from None
     return "utf-8-sig" if name.lower().replace("_", "-") in ("utf-8", "utf8") else name
 
 

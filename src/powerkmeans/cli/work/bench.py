@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from rich.text import Text
 from sklearn.cluster import KMeans
 
+from powerkmeans.cli.errors import usage
 from powerkmeans.cli.terminal import Terminal, grid, heading
 from powerkmeans.engines import NumpyOptions
 from powerkmeans.estimators import KernelPowerKMeans
@@ -26,6 +27,8 @@ def run(options: dict[str, Any]) -> None:
     """Generate, let everything take turns, tell medians."""
     terminal = Terminal(quiet=options["quiet"], as_json=options["as_json"])
     rows, columns, k = options["rows"], options["n_columns"], options["n_clusters"]
+    if rows < 2 * k:
+        raise usage(f"--rows {rows} are too few for {k} clusters.")
     X = blobs(rows, columns, k, options["seed"])
     engine: Any = NumpyOptions(n_threads=options["threads"], kernel=options["engine"])
     with terminal.bar("Timing") as bar, warnings.catch_warnings():

@@ -27,6 +27,7 @@ from powerkmeans.cli.errors import usage
 from powerkmeans.cli.inputs import InputOptions, Inputs, chosen, read_inputs, tell_input
 from powerkmeans.cli.modelling import ModelOptions, fit_estimator
 from powerkmeans.cli.outputs import Columns, Outputs, check_table_name, write_table
+from powerkmeans.cli.reading import named_files
 from powerkmeans.cli.terminal import Terminal
 from powerkmeans.cli.work.estimate import estimate, show_estimate
 from powerkmeans.cli.work.summary import show_summary
@@ -53,8 +54,10 @@ def run(options: dict[str, Any]) -> None:
     """Check what can be checked, then read, fit and write."""
     terminal = Terminal(quiet=options["quiet"], as_json=options["as_json"])
     model, reading = chosen(ModelOptions, options), chosen(InputOptions, options)
-    model.parameters(several=True)  # a wrong value is told before anything is read
-    outputs = planned_outputs(options, terminal)
+    planned = model.parameters(several=True)  # a wrong value is told before anything is read
+    if options["outliers"] and planned["membership"] == "fuzzy":
+        raise usage("--outliers needs scores, which a fuzzy membership does not have.")
+    outputs = planned_outputs(options)
     if not options["dry_run"]:
         outputs.check()
     watch = Stopwatch({})
@@ -64,8 +67,8 @@ def run(options: dict[str, Any]) -> None:
     if options["dry_run"]:
         show_estimate(estimate(inputs, parameters, watch.seconds["read"], terminal), terminal)
         return
-    if model.entropy is not None and not inputs.several:
-        terminal.note("--entropy is for several views; there is one.")
+    for name in sorted(planned.keys() - parameters.keys()):
+        terminal.note(f"{name} is for several views; there is one.")
     fit_and_write(inputs, parameters, reading, options, Plan(outputs, watch, terminal))
 
 
@@ -126,16 +129,15 @@ def described(
     )
 
 
-def planned_outputs(options: dict[str, Any], terminal: Terminal) -> Outputs:
+def planned_outputs(options: dict[str, Any]) -> Outputs:
     """Which files will be written, if what writes them is installed."""
     kind = options["table_format"]
     check_table_name(f"labels.{kind}")
     names = [f"labels.{kind}", *([f"memberships.{kind}"] if options["memberships"] else []), MODEL]
     if options["report"] is not False and report_writer(demanded=bool(options["report"])) is not None:
         names.append(REPORT)
-    if options["outliers"] and options["membership"] == "fuzzy":
-        raise usage("--outliers needs scores, which --membership fuzzy does not have.")
-    return Outputs(options["output"], names, overwrite=options["overwrite"], inputs=options["data"])
+    inputs = [file.path for file in named_files(options["data"])]
+    return Outputs(options["output"], names, overwrite=options["overwrite"], inputs=inputs)
 
 
 def report_writer(*, demanded: bool) -> Any:

@@ -31,7 +31,7 @@ def run(options: dict[str, Any]) -> None:
     target = Path(output) if output is not None else None
     outputs = None
     if target is not None:
-        read = (options["model"], *options["data"])
+        read = [options["model"], *(file.path for file in named_files(options["data"]))]
         outputs = Outputs(target.parent, [target.name], overwrite=options["overwrite"], inputs=read)
         outputs.check()
     bundle = _with_threshold(load_bundle(options["model"]), options["noise_threshold"])
