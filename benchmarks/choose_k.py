@@ -1,6 +1,6 @@
 """How often choose_k finds the number of clusters where it is known, and what it says of noise.
 
-python -m benchmarks.choose_k [--seeds 3] [--data FOLDER]
+python -m benchmarks.choose_k [--seeds 3] [--data FOLDER] [--table]
 
 Synthetic sets are drawn anew for each seed. Real ones are the same rows each time, the seed is for features and
 resampling; those in files are run if their folder is given (or POWERKMEANS_DATA). Rows go to a file as they
@@ -166,6 +166,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--data", default=os.environ.get("POWERKMEANS_DATA"))
     parser.add_argument("--again", action="store_true")
+    parser.add_argument("--table", action="store_true", help="of what is there; runs nothing")
     arguments = parser.parse_args()
     store = Store("choose_k", KEYS)
     if arguments.again:
@@ -174,9 +175,10 @@ def main() -> None:
     seeds = range(FIRST_SEED, FIRST_SEED + arguments.seeds)
     for seed in seeds:
         for case in chosen:
-            if (case.name, seed) not in store.rows:
+            if (case.name, seed) not in store.rows and not arguments.table:
                 store.add(run(case, seed))
-    rows = [summary(case, store.of((case.name, seed) for seed in seeds)) for case in chosen]
+    there = {case: store.of((case.name, seed) for seed in seeds) for case in chosen}
+    rows = [summary(case, found) for case, found in there.items() if found]
     print_table(["data", "right", "hits", "found", "highest silhouette", "processor s"], rows)
     print(f"written to {store.path}")
 
