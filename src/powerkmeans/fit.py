@@ -231,28 +231,30 @@ def _open(
 
 def warn_if_unwell(result: FitResult, settings: Settings) -> None:
     """Tell what a user should know about how the fit went."""
-    restart, n_clusters = result.restarts[result.best], settings.n_clusters
+    for text in complaints(result, settings.n_clusters, settings.max_iter):
+        warn_caller(text, ConvergenceWarning)
+
+
+def complaints(result: FitResult, n_clusters: int, max_iter: int) -> list[str]:
+    """What a user should know about how the fit went; nothing if it went well."""
+    restart, found = result.restarts[result.best], list[str]()
     if result.n_apart == 1 and n_clusters > 1 and restart.status is not Status.EXACT:
-        _warn(
+        return [
             f"All {n_clusters} centroids collapsed into one: s went from {restart.s_init:.4g} to "
             f"{restart.s:.4g}, and clusters did not separate on the way. Use s_init='auto' and init='auto', a "
             "more negative s_init, a larger max_iter or a wider bandwidth."
-        )
-        return
+        ]
     if result.n_used < n_clusters:
-        _warn(
+        found.append(
             f"Number of distinct clusters ({result.n_used}) found smaller than n_clusters "
             f"({n_clusters}). Possibly due to duplicate points in X."
         )
     if restart.status is Status.MAX_ITER:
-        _warn(
-            f"The annealing did not converge in max_iter={settings.max_iter} iterations (s reached "
+        found.append(
+            f"The annealing did not converge in max_iter={max_iter} iterations (s reached "
             f"{restart.s:.4g}). Increase max_iter or tol, or anneal faster (anneal_factor, anneal_every)."
         )
-
-
-def _warn(text: str) -> None:
-    warn_caller(text, ConvergenceWarning)
+    return found
 
 
 def _about_critical(critical: float | None) -> str:
