@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from powerkmeans import metrics
+from powerkmeans import metrics, report
 from powerkmeans.critical import critical_exponent
 from powerkmeans.estimators import KernelPowerKMeans, MultiViewPowerKMeans
 from powerkmeans.explain import explain_views
@@ -22,6 +22,7 @@ __all__ = [
     "load",
     "metrics",
     "open_source",
+    "report",
     "suggest_n_components",
 ]
 

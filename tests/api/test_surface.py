@@ -24,6 +24,7 @@ LAYERS = [
     ["progress", "online"],
     ["estimators"],
     ["critical", "explain"],
+    ["report"],
     ["__init__"],
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
@@ -91,9 +92,11 @@ def test_exported_names():
         "load",
         "metrics",
         "open_source",
+        "report",
         "suggest_n_components",
     ]
     assert sorted(powerkmeans.metrics.__all__) == ["clustering_accuracy", "normalized_mutual_info", "purity"]
+    assert powerkmeans.report.__all__ == ["write_report"]
 
 
 SHARED = {

@@ -12,8 +12,8 @@ from powerkmeans.report.profiles import decimals_of
 from powerkmeans.types import Array
 
 RULE = (
-    "A sample is called an outlier if its squared distance to the nearest centroid lies beyond the upper whisker "
-    "of a box plot over all samples; here that is an outlier score above {fence:.3f}. Scores rank samples within "
+    "A sample is called an outlier if its distance to the nearest centroid lies beyond the upper whisker of "
+    "a box plot over all samples; here that is an outlier score above {fence:.3f}. Scores rank samples within "
     "this fit; they are no probabilities."
 )
 
@@ -79,6 +79,7 @@ def _head(column: Column, first: str, direction: str) -> Markup:
     return tag(
         "th",
         tag("button", column.head, type="button"),
+        tag("span", column.head, class_="paper", aria_hidden="true"),
         scope="col",
         class_="number" if column.kind == "number" else None,
         data_kind=column.kind,

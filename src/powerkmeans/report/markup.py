@@ -97,7 +97,7 @@ def percent(share: float) -> str:
     if 0.999 < share < 1:
         return "> 99.9\u00a0%"
     digits = 0 if share in (0, 1) or 0.1 <= abs(share) < 0.995 else 1
-    return f"{100 * share:.{digits}f}\u00a0%"
+    return f"{100 * share:.{digits}f}\u00a0%".replace("-", "\u2212")
 
 
 def fixed(value: float, decimals: int) -> str:

@@ -113,7 +113,7 @@ def _summary(
     own = np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
     between = np.nansum(counts * (own - mean) ** 2, axis=0) / total
     # what is left of equal values after rounding is no variance
-    variance[variance <= 1e-24 * (mean + shift) ** 2] = 0
+    variance[variance <= 1e-29 * (mean + shift) ** 2] = 0
     explained = np.divide(between, variance, out=np.zeros_like(variance), where=variance > 0)
     return own + shift, mean + shift, np.sqrt(variance), np.minimum(explained, 1.0)
 

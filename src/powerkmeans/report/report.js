@@ -98,7 +98,6 @@
       ratio = Math.max(devicePixelRatio || 1, root.dataset.printing ? 2 : 1);
       width = Math.max(stage.clientWidth, 1); // 0 while the page is not laid out
       height = Math.round(Math.min(Math.max(width * 0.74, 280), 560));
-      canvas.style.height = `${height}px`;
       for (const one of [canvas, base]) {
         one.width = Math.round(width * ratio);
         one.height = Math.round(height * ratio);
@@ -133,6 +132,7 @@
     }
 
     function labels(draw, style) {
+      if (nClusters === 1) return;
       const taken = [];
       const order = data.sizes.map((size, cluster) => [size, cluster]).sort((a, b) => b[0] - a[0]);
       draw.font = "600 12px system-ui, sans-serif";
@@ -350,7 +350,8 @@
       const button = make("button", { type: "button", title: title || "" }, text);
       button.dataset.by = by;
       const state = sort.by === by ? (sort.down ? "descending" : "ascending") : "none";
-      const head = make("th", { scope: "col", className, "aria-sort": state }, button);
+      const onPaper = make("span", { className: "paper", "aria-hidden": "true" }, text);
+      const head = make("th", { scope: "col", className, "aria-sort": state }, button, onPaper);
       if (typeof by === "number") head.dataset.cluster = by;
       return head;
     }
@@ -373,7 +374,7 @@
         }
         body.append(line);
       }
-      return make("table", { className: "matrix" }, make("thead", {}, head), body);
+      return make("table", { className: clusters.length < 6 ? "matrix few" : "matrix" }, make("thead", {}, head), body);
     }
 
     function matrix(printing) {
@@ -382,7 +383,7 @@
       const rows = found.slice(0, columnsShown);
       const holder = byId("matrix");
       const tables = [];
-      const step = printing ? PRINTED : clusters.length;
+      const step = printing ? Math.ceil(clusters.length / Math.ceil(clusters.length / PRINTED)) : clusters.length;
       for (let start = 0; start < clusters.length; start += step) tables.push(table(rows, clusters.slice(start, start + step)));
       const focused = holder.contains(document.activeElement) ? document.activeElement.dataset.by : undefined;
       holder.replaceChildren(...tables);

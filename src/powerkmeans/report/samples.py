@@ -16,7 +16,7 @@ from powerkmeans.types import Array, Float64Array, Views
 # points of the map; small clusters are drawn more densely, so that each has about this many of them
 MOST_POINTS, POINTS_A_CLUSTER = 5000, 30
 # rows of the table, and how many there are at least
-MOST_LISTED, FEWEST_LISTED, MOST_BORDERLINE = 500, 20, 100
+MOST_LISTED, FEWEST_LISTED, MOST_BORDERLINE = 500, 50, 100
 # a box plot's whisker: this many interquartile ranges above the upper quartile
 WHISKER = 1.5
 
@@ -68,18 +68,18 @@ def summarise(estimator: PowerKMeansBase, views: Views) -> Samples:
 
 
 def outlier_fence(typicality: Array, fuzziness: float) -> float:
-    r"""The outlier score at the upper whisker of a box plot of the squared distances to the nearest centroid.
+    r"""The outlier score at the upper whisker of a box plot of the distances to the nearest centroid.
 
-    Distances over the reference distance are ``(1/u - 1)^(m-1)``. Scores themselves have a ceiling, so their own
-    whisker may lie beyond it.
+    Squared distances over the reference distance are ``(1/u - 1)^(m-1)``. Scores themselves have a ceiling, so
+    their own whisker may lie beyond it; squares are skewed, and of a normal column 8 % would lie beyond theirs.
     """
     degree = np.clip(np.asarray(typicality, dtype=np.float64), np.finfo(np.float64).tiny, 1.0)
-    distance = (1 / degree - 1) ** (fuzziness - 1)
+    distance = (1 / degree - 1) ** ((fuzziness - 1) / 2)
     lower, upper = np.quantile(distance, [0.25, 0.75])
     whisker = float(upper + WHISKER * (upper - lower))
     # what is equal to rounding is not apart
     whisker += 1e-6 * whisker
-    ratio = whisker ** (1 / (fuzziness - 1))
+    ratio = whisker ** (2 / (fuzziness - 1))
     return ratio / (1 + ratio)
 
 

@@ -20,7 +20,7 @@ NAMED_LINES = 5
 
 def warning_list(facts: Facts) -> Markup:
     """What to know before trusting the page."""
-    texts = warnings_of(facts.estimator)
+    texts = warnings_of(facts.estimator, len(facts.samples))
     if not texts:
         return Markup("")
     items = [tag("p", tag("strong", "Note. "), text) for text in texts]
@@ -33,21 +33,19 @@ def cards(facts: Facts) -> Markup:
     used = int(np.sum(samples.sizes > 0))
     n_views, n_columns = len(facts.original), sum(len(view.columns) for view in facts.original)
     kernels = not any(view.has_columns for view in facts.original)
+    asked = "" if used == samples.n_clusters else f"of {samples.n_clusters} asked for"
     found = [
-        ("Samples", count(len(samples)), f"{count(n_columns)} columns" if not kernels else "a kernel matrix"),
-        (
-            "Clusters",
-            count(used),
-            _sizes(facts) if used == samples.n_clusters else f"of {samples.n_clusters} asked for",
-        ),
+        ("Samples", count(len(samples)), "a kernel matrix" if kernels else counted(n_columns, "column")),
+        ("Clusters", count(used), asked or _sizes(facts)),
     ]
     if n_views > 1:
         found[0] = ("Samples", count(len(samples)), "")
-        found.append(("Views", count(n_views), f"{count(n_columns)} columns"))
+        found.append(("Views", count(n_views), counted(n_columns, "column")))
     found.append(_certainty(facts) if samples.fence is None else _outlier_card(facts))
     if samples.fence is not None:
         found.append(("Typicality", f"{float(np.median(samples.typicality)):.2f}", "median; 1 is on a centroid"))
-    found.append(("Explained", percent(explained(facts)), "of the spread is between clusters"))
+    if samples.n_clusters > 1:
+        found.append(("Explained", percent(explained(facts)), "of the spread is between clusters"))
     converged = estimator.status_ in (Status.CONVERGED, Status.EXACT)
     found.append(("Iterations", count(estimator.n_iter_), "converged" if converged else str(estimator.status_)))
     items = [
@@ -64,7 +62,9 @@ def cards(facts: Facts) -> Markup:
 def _sizes(facts: Facts) -> str:
     sizes = facts.samples.sizes
     smallest, largest = int(np.min(sizes)), int(np.max(sizes))
-    return f"of {count(smallest)} to {count(largest)}" if smallest < largest else f"of {count(smallest)}"
+    if len(sizes) == 1:
+        return ""
+    return f"of {count(smallest)} to {count(largest)}" if smallest < largest else f"of {count(smallest)} each"
 
 
 def _certainty(facts: Facts) -> tuple[str, str, str]:
@@ -114,9 +114,15 @@ def shapes(facts: Facts) -> Markup:
     marks = [("sample", tag("circle", class_="solid", cx=7, cy=7, r=4))]
     if np.any(facts.samples.outlier[facts.drawn]):
         marks.append(("outlier", tag("path", d="M2.5 2.5l9 9M2.5 11.5l9-9")))
-    marks.append(("middle of a cluster", tag("rect", x=1.5, y=1.5, width=11, height=11, rx=3)))
-    items = [tag("span", tag("svg", mark, viewBox="0 0 14 14", aria_hidden="true"), text) for text, mark in marks]
-    return tag("div", *items, class_="shapes")
+    if facts.samples.n_clusters == 1:
+        return tag("div", *(_mark(text, mark) for text, mark in marks), class_="shapes")
+    room = ", where there is room" if facts.samples.n_clusters > 10 else ""
+    marks.append((f"middle of a cluster{room}", tag("rect", x=1.5, y=1.5, width=11, height=11, rx=3)))
+    return tag("div", *(_mark(text, mark) for text, mark in marks), class_="shapes")
+
+
+def _mark(text: str, mark: Markup) -> Markup:
+    return tag("span", tag("svg", mark, viewBox="0 0 14 14", aria_hidden="true"), text)
 
 
 def map_note(facts: Facts) -> str:
@@ -199,8 +205,8 @@ def fit_charts(facts: Facts) -> Markup:
         caption = tag("figcaption", tag("strong", title), tag("span", note, class_="muted") if note else legend)
         label = f"{title} over {len(history['s'])} iterations"
         figures.append(tag("figure", caption, line_chart(lines, label, scale=scale, mark=mark)))
-    note = "Dashed: from here on plain k-means steps finish the fit." if mark else None
-    return join(tag("div", *figures, class_="charts"), tag("p", note, class_="muted") if note else None)
+    dashed = tag("p", "Dashed: from here on plain k-means steps finish the fit.", class_="muted") if mark else None
+    return join(tag("div", *figures, class_="charts"), dashed)
 
 
 def _weight_lines(facts: Facts) -> list[Line]:

@@ -64,12 +64,17 @@ def verdicts(table: ViewTable, samples: Samples) -> list[str]:
     return [verdict(table, view, largest) for view in range(len(table["view"]))]
 
 
-def warnings_of(estimator: Any) -> list[str]:
+def warnings_of(estimator: Any, n_samples: int) -> list[str]:
     """What a reader must know before trusting the page; nothing if the fit went well."""
     result = estimator._fit
     found = complaints(result, estimator.n_clusters, estimator.max_iter)
     if result.restarts[result.best].status is Status.INTERRUPTED:
         found.append("The fit was stopped by a callback before it had finished.")
+    seen = estimator.n_samples_seen_
+    if seen != n_samples:
+        found.append(
+            f"The model has learnt from {counted(seen, 'sample')}; this page is about {count(n_samples)}."
+        )
     return found
 
 
