@@ -68,7 +68,7 @@ def pages(tmp_path_factory):
     model = MultiViewPowerKMeans(4, random_state=0).fit(views)
     ids = [f"<img src=x onerror='window.hurt=1'> {i}" if i < 9 else f"sample {i}" for i in range(240)]
     made = {"views": write_report(folder / "views.html", model, views, ids=ids, feature_names=names)}
-    shapes = {"ten": (10, 2, 3), "one": (40, 1, 3), "many": (400, 60, 3), "wide": (60, 3, 3000)}
+    shapes = {"ten": (10, 2, 3), "one": (40, 1, 3), "many": (600, 120, 3), "wide": (60, 3, 3000)}
     for name, (n, k, p) in shapes.items():
         Z = rows(n, k, p, far=0)
         made[name] = write_report(folder / f"{name}.html", KernelPowerKMeans(k, random_state=0).fit(Z), Z)
@@ -183,7 +183,7 @@ def test_choosing_a_cluster_filters_everything(opened):
 def test_a_cluster_without_rows_in_the_table_says_so(opened):
     browser = opened("many")
     listed = set(shown_rows(browser))
-    empty = next((str(c) for c in range(60) if str(c) not in listed), None)
+    empty = next((str(c) for c in range(120) if str(c) not in listed), None)
     if empty is None:
         pytest.skip("every cluster is in the table")
     Select(find(browser, "#filter")).select_by_value(empty)
@@ -264,6 +264,15 @@ def test_columns_are_found_sorted_and_shown_in_parts(opened):
     assert away == sorted(away, reverse=True)
 
 
+def test_of_many_clusters_the_largest_are_in_the_table(opened):
+    browser = opened("many")
+    assert len(find_all(browser, ".matrix th[data-cluster]")) == 100
+    assert "the 100 largest of 120 clusters" in find(browser, "#matrix-count").text
+    assert len(find_all(browser, ".portrait")) == 12
+    find(browser, "#more-portraits").click()
+    assert len(find_all(browser, ".portrait")) == 120
+
+
 def test_names_from_users_are_text(opened):
     browser = opened()
     assert find_all(browser, "img") == []
@@ -305,7 +314,7 @@ def test_paper(opened):
     assert background(browser) > 250
     assert not find(browser, ".toolbar").is_displayed()
     assert len(find_all(browser, ".matrix")) > 5
-    assert len(find_all(browser, ".portrait")) == 60
+    assert len(find_all(browser, ".portrait")) == 120
     cut = browser.execute_script(
         "return [...document.querySelectorAll('.scroll')]"
         ".map(e => getComputedStyle(e))"

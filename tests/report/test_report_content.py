@@ -215,6 +215,20 @@ def test_missing_views_are_left_out_of_the_means(tmp_path, several):
     np.testing.assert_allclose(profiles["means"][place], expected, rtol=1e-3)
 
 
+def test_a_view_that_no_sample_has(tmp_path, several):
+    model, views = several
+    page = report(tmp_path, model, {**views, "right": np.full((300, 3), np.nan)})
+    profiles = page.data["profiles"]
+    absent = [i for i, view in enumerate(profiles["view"]) if view == 1]
+    assert [profiles["overall"][i] for i in absent] == [None] * 3
+    assert [profiles["means"][i] for i in absent] == [[None] * 3] * 3
+
+
+def test_lists_of_rows(tmp_path, scored):
+    model, X = scored
+    assert report(tmp_path, model, X.tolist()).data == report(tmp_path, model, X).data
+
+
 def test_one_view_has_no_section_of_views(tmp_path, scored, several):
     model, X = scored
     one = report(tmp_path, model, X)

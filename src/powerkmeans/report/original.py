@@ -13,9 +13,16 @@ from powerkmeans.estimators.base import PowerKMeansBase
 from powerkmeans.features.exact import PRECOMPUTED
 from powerkmeans.report.markup import plain_text
 from powerkmeans.sources import Source
-from powerkmeans.tables import as_table, column_groups, column_names, filled_rows, is_several, named_tables
+from powerkmeans.tables import (
+    as_table,
+    column_groups,
+    column_names,
+    filled_rows,
+    is_several,
+    named_tables,
+    plain_label,
+)
 from powerkmeans.types import Float64Array
-from powerkmeans.views import plain_label
 
 # numbers of a block: eight megabytes
 BLOCK_NUMBERS = 2**20
@@ -153,17 +160,13 @@ def _own_names(estimator: Any, view: int, tables: Sequence[Placed]) -> tuple[str
         header = column_names(table)
         if header is not None:
             own = header if positions is None else [header[position] for position in positions]
-            return tuple(plain_text(_joined(plain_label(name, label))) for label in own)
+            return tuple(plain_text(plain_label(name, label)) for label in own)
     if layout is not None and layout.labels[view] is not None:
-        return tuple(plain_text(_joined(label)) for label in layout.labels[view])
+        return tuple(plain_text(label) for label in layout.labels[view])
     if layout is None and hasattr(estimator, "feature_names_in_"):
         return tuple(plain_text(label) for label in estimator.feature_names_in_)
     table, positions = tables[0]
     return tuple(f"x{i}" for i in (range(table.shape[1]) if positions is None else positions))
-
-
-def _joined(label: Any) -> Any:
-    return " / ".join(str(part) for part in label) if isinstance(label, tuple) else label
 
 
 def _given_names(feature_names: Any, found: dict[str, Placed]) -> dict[str, tuple[str, ...]]:

@@ -107,9 +107,10 @@ def _members(labels: NDArray[np.int32], n_clusters: int) -> csr_array:
 def _summary(
     sums: Float64Array, counts: Float64Array, squares: Float64Array, shift: Float64Array
 ) -> tuple[Float64Array, Float64Array, Float64Array, Float64Array]:
-    total = np.maximum(np.sum(counts, axis=0), 1)
+    known = np.sum(counts, axis=0)
+    total = np.where(known > 0, known, np.nan)
     mean = np.sum(sums, axis=0) / total
-    variance = np.maximum(squares / total - mean**2, 0)
+    variance = np.maximum(squares / total - mean**2, 0)  # NaN where there is no value at all
     own = np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
     between = np.nansum(counts * (own - mean) ** 2, axis=0) / total
     # what is left of equal values after rounding is no variance

@@ -92,12 +92,14 @@
     const jitter = (i) => ((Math.imul(i + 1, 2654435761) >>> 0) / 4294967296 - 0.5) * 0.3;
     const xs = points.x;
     const ys = points.flat ? xs.map((_, i) => jitter(i)) : points.y;
-    const radius = n <= 150 ? 5 : n <= 800 ? 4 : n <= 2500 ? 3.2 : 2.6;
+    const usual = n <= 150 ? 5 : n <= 800 ? 4 : n <= 2500 ? 3.2 : 2.6;
+    let radius = usual;
 
     function place() {
       ratio = Math.max(devicePixelRatio || 1, root.dataset.printing ? 2 : 1);
       width = Math.max(stage.clientWidth, 1); // 0 while the page is not laid out
       height = Math.round(Math.min(Math.max(width * 0.74, 280), 560));
+      radius = usual * Math.min(Math.max(width / 640, 0.6), 1);
       for (const one of [canvas, base]) {
         one.width = Math.round(width * ratio);
         one.height = Math.round(height * ratio);
@@ -264,7 +266,7 @@
     const profiles = data.profiles;
     const p = profiles.name.length;
     const several = data.views.length > 1;
-    const TOP = 6, PORTRAITS = 12, PAGE = 25, PRINTED = 7;
+    const TOP = 6, PORTRAITS = 12, PAGE = 25, PRINTED = 7, WIDEST = 100;
     let portraitsShown = PORTRAITS, columnsShown = PAGE;
     let sort = { by: "explained", down: true };
     const find = byId("find");
@@ -378,7 +380,8 @@
     }
 
     function matrix(printing) {
-      const clusters = data.sizes.map((_, c) => c).filter(isShown);
+      const bySize = data.sizes.map((_, c) => c).filter(isShown).sort((a, b) => data.sizes[b] - data.sizes[a] || a - b);
+      const clusters = bySize.slice(0, WIDEST).sort((a, b) => a - b);
       const found = ordered();
       const rows = found.slice(0, columnsShown);
       const holder = byId("matrix");
@@ -390,7 +393,8 @@
       paint(holder);
       if (focused !== undefined) holder.querySelector(`button[data-by="${focused}"]`)?.focus();
       const total = find.value.trim() ? `${grouped(found.length)} found, ` : "";
-      byId("matrix-count").textContent = `${total}${grouped(rows.length)} of ${grouped(p)} columns shown`;
+      byId("matrix-count").textContent = `${total}${grouped(rows.length)} of ${grouped(p)} columns shown` +
+        (clusters.length < bySize.length ? `, the ${WIDEST} largest of ${grouped(bySize.length)} clusters` : "");
       const more = byId("more-columns");
       more.hidden = rows.length === found.length;
       more.textContent = `Show ${Math.min(4 * PAGE, found.length - rows.length)} more columns`;
