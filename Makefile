@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: demo test lint format bench bench-speedups bench-scaling bench-peers bench-starts bench-accuracy bench-views bench-noise bench-report paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures dist dist-test clean help
+.PHONY: demo test lint format bench bench-speedups bench-scaling bench-startup bench-peers bench-starts bench-noise bench-choose-k bench-report noise study theorems paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures dist dist-test clean help
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -51,23 +51,32 @@ bench-speedups: $(VENV)/.run  ## a fit without each of its speed-ups
 bench-scaling: $(VENV)/.run  ## passes up to ten million rows; a fit to a 6 GB file in 512 MB
 	$(BIN)/python -m benchmarks.scaling
 
+bench-startup: $(VENV)/.run  ## how long imports and the command's help take
+	$(BIN)/python -m benchmarks.startup
+
 bench-peers: $(VENV)/.run  ## time to quality beside other k-means, in the folder POWERKMEANS_DATA
 	$(BIN)/python -m benchmarks.peers
 
 bench-starts: $(VENV)/.run  ## hard cost against k-means on synthetic families, 20 seeds
 	$(BIN)/python -m benchmarks.starts
 
-bench-accuracy: $(VENV)/.run  ## accuracy on real sets in the folder POWERKMEANS_DATA, 20 seeds
-	$(BIN)/python -m benchmarks.accuracy
-
-bench-views: $(VENV)/.run  ## several views of real sets in the folder POWERKMEANS_DATA, 20 seeds
-	$(BIN)/python -m benchmarks.views
+study: $(VENV)/.run  ## the study that sets the defaults, in the folder POWERKMEANS_DATA; goes on where it was stopped
+	$(BIN)/python -m benchmarks.study --jobs $(JOBS)
 
 bench-noise: $(VENV)/.run  ## the weight that a view of noise keeps, by its dimension
 	$(BIN)/python -m benchmarks.noise_view
 
 bench-report: $(VENV)/.run  ## size of the report, its time and memory, up to a million rows
 	$(BIN)/python -m benchmarks.report_size
+
+noise: $(VENV)/.run  ## spoilt samples and views: accuracy and outlier scores beside others; goes on where it was stopped
+	$(BIN)/python -m benchmarks.noise --jobs $(JOBS)
+
+noise-quick: $(VENV)/.run  ## the same on few rows of the sets that need no folder, in minutes
+	$(BIN)/python -m benchmarks.noise --quick --jobs $(JOBS)
+
+bench-choose-k: $(VENV)/.run  ## how often choose_k is right; real sets too if POWERKMEANS_DATA is set
+	$(BIN)/python -m benchmarks.choose_k
 
 $(VENV)-peers/bin/python: benchmarks/methods/peers-requirements.txt
 	PYTHON=$(PYTHON) sh benchmarks/methods/make_peers_env.sh $(VENV)-peers
@@ -87,6 +96,9 @@ paper-multi paper-ablation paper-single: paper-%: $(VENV)/.run
 
 paper-figures: $(VENV)/.run  ## the paper's figures alone
 	$(BIN)/python -m benchmarks.paper.figures --jobs $(JOBS)
+
+theorems: $(VENV)/.run  ## do the paper's theorems hold? verdicts with numbers, in minutes
+	$(BIN)/python -m benchmarks.theorems
 
 dist: $(VENV)/.dev  ## build the wheel and the source archive
 	rm -rf dist

@@ -120,7 +120,7 @@ def test_auto_does_not_collapse_on_narrow_kernels_where_minus_five_does():
     for seed in range(3):
         X, y = blobs(4, 10, 60, 1.0, seed=seed)
         X = X / np.std(X)
-        settings = {"bandwidth": 0.5, "n_components": 300, "random_state": 0}
+        settings = {"feature_map": "rff", "bandwidth": 0.5, "n_components": 300, "random_state": 0}
         with pytest.warns(ConvergenceWarning, match="All 4 centroids collapsed into one"):
             fixed = KernelPowerKMeans(4, s_init=-5.0, **settings).fit(X)
         assert len(np.unique(fixed.labels_)) == 1

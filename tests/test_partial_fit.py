@@ -65,8 +65,8 @@ def test_several_views_with_rows_missing_from_some():
     rng = np.random.default_rng(1)
     views = {"a": X[:, :4].copy(), "b": X[:, 4:].copy(), "noise": rng.normal(size=(len(X), 3))}
     views["b"][rng.random(len(X)) < 0.2] = np.nan
-    batch = MultiViewPowerKMeans(6, random_state=0).fit(views)
-    stream = MultiViewPowerKMeans(6, random_state=0)
+    batch = MultiViewPowerKMeans(6, feature_map="rff", random_state=0).fit(views)  # landmarks: of the first chunk
+    stream = MultiViewPowerKMeans(6, feature_map="rff", random_state=0)
     for _ in range(3):
         order = rng.permutation(len(X))
         for start in range(0, len(X), 200):

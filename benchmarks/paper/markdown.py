@@ -27,8 +27,7 @@ Numbers are percent, mean ± standard deviation over seeds; views are standardis
 marked "no settings". NMI is normalised by the geometric mean of the entropies (other forms with each set).
 The kind of data stands beside every name: only *exact* data are the paper's own, so only there its printed numbers
 stand beside. Ranks are of the table's own score among all its methods, 1 is best; a method that failed on a set
-shares the last ranks there, one that was not run has none. Where the defaults of a method of the paper are ours
-(IP-RFF-MKPKM, RFF-KPKM), "ours, defaults" is its line."""
+shares the last ranks there, one that was not run has none."""
 
 
 def page(table: str, sets: list[DataSet], methods: list[str], store: Store) -> str:
@@ -55,8 +54,6 @@ def score_table(table: str, sets: list[DataSet], methods: list[str], store: Stor
     """Methods by sets in one column and metric, with printed numbers beside exact sets and the mean rank."""
     column, metric = what
     rows_of = protocol.TABLES[table]
-    if column == DEFAULTS:
-        methods = [name for name in methods if protocol.SAME_DEFAULTS.get(name) not in methods]
     cells = {method: [cell(rows_of, data, method, store, column) for data in sets] for method in methods}
     shown = {method: row for method, row in cells.items() if not all(c.empty for c in row)}
     ranks = mean_ranks(shown, metric) if shown else {}

@@ -80,7 +80,7 @@ def draw_convergence(plt: Any, rows: list[Row]) -> Figure:
             lower.set_ylabel("|s| (annealing)")
     for axes in (axes for line in grid for axes in line if not axes.has_data()):
         axes.remove()
-    _legend(figure)
+    legend(figure)
     return figure
 
 
@@ -132,14 +132,14 @@ def draw_dimension(plt: Any, rows: list[Row]) -> Figure:
             axes.axhline(np.mean(line), color=ORANGE, ls="--", label="KPKM, exact kernel")
         axes.set(xlabel="number of frequencies D", ylabel="ACC (%)")
         axes.set_title(f"{titled(mine[0])}, {len(values[0])} seeds", fontsize=9)
-    _legend(figure)
+    legend(figure)
     return figure
 
 
 def draw_times(plt: Any, rows: list[Row], store: Store) -> Figure:
     """Seconds of a fit of every method on every set; what failed is said in its place."""
     sets = [data for data in SETS["multi"] if data.name in names(rows)]
-    methods = [name for name in protocol.table_methods("multi") if name not in protocol.SAME_DEFAULTS]
+    methods = protocol.table_methods("multi")
     cells = {(m, d.name): default_cell("multi", d, m, store) for m in methods for d in sets}
     shown = [m for m in methods if any(cells[m, d.name].rows for d in sets)][::-1]
     columns = min(_ACROSS, len(sets))
@@ -158,7 +158,7 @@ def draw_times(plt: Any, rows: list[Row], store: Store) -> Figure:
         axes.set_title(str(data).replace(" (", "\n(", 1), fontsize=9)
         axes.grid(axis="x", color="#DDDDDD", lw=0.6)
         axes.set_axisbelow(True)
-    _legend(figure)
+    legend(figure)
     return figure
 
 
@@ -201,7 +201,7 @@ def draw_exact(plt: Any, rows: list[Row]) -> Figure:
         log_scale(axes, "x")
     for axes in grid[0, :2]:
         log_scale(axes, "y")
-    _legend(figure)
+    legend(figure)
     return figure
 
 
@@ -215,11 +215,11 @@ def _memory_limit(axes: Any) -> None:
     axes.text(most, MEMORY / GIGABYTE * 1.1, f"24 GB: n = {most:,}", **place)
 
 
-def _legend(figure: Figure) -> None:
-    """One legend below all axes."""
+def legend(figure: Figure, inches: float = _LEGEND_INCHES) -> None:
+    """One legend below all axes, an entry so many inches wide."""
     marks = {
         label: mark for axes in figure.axes for mark, label in zip(*axes.get_legend_handles_labels(), strict=True)
     }
-    columns = max(1, int(figure.get_figwidth() // _LEGEND_INCHES))
+    columns = max(1, int(figure.get_figwidth() // inches))
     place = {"loc": "outside lower center", "ncols": min(columns, len(marks)), "frameon": False}
     figure.legend(marks.values(), marks.keys(), fontsize=9, **place)

@@ -9,7 +9,7 @@ from benchmarks.harness.pool import Pool
 from benchmarks.harness.progress import Progress
 from benchmarks.harness.store import Row, Store
 from benchmarks.study import rule
-from benchmarks.study.factors import BEFORE, FACTORS, FIRST, SEVERAL_ONLY, Choice
+from benchmarks.study.factors import ADVICE, BEFORE, FACTORS, FIRST, SEVERAL_ONLY, Choice
 from benchmarks.study.fits import Job, job_of
 from benchmarks.study.rule import Standing
 from benchmarks.study.sets import CHOSEN_ON, CONFIRMED_ON, StudySet
@@ -52,9 +52,14 @@ class Study:
         return self.store.of(job.key for job in jobs)
 
     def compare(
-        self, choices: dict[str, Choice], sets: Iterable[StudySet], about: str, full: bool
+        self,
+        choices: dict[str, Choice],
+        sets: Iterable[StudySet],
+        about: str,
+        full: bool,
+        stands: str | None = None,
     ) -> list[Standing]:
-        """Standings of named choices; ``full`` is the number of seeds of a duel, else that of a scan."""
+        """Standings of named choices; ``full`` takes the seeds of a duel, else those of a scan."""
         sets = list(sets)
         wanted = [
             (level, data.name, job_of(data.name, choice, seed))
@@ -66,7 +71,7 @@ class Study:
         results: dict[str, dict[str, list[Row]]] = {level: {} for level in choices}
         for level, data, job in wanted:
             results[level].setdefault(data, []).extend(self.store.of([job.key]))
-        return rule.standings(results, {data.name: data.kind for data in sets})
+        return rule.standings(results, {data.name: data.kind for data in sets}, stands)
 
     def sets_of(self, factor: str) -> list[StudySet]:
         return [data for data in self.sets if data.several or factor not in SEVERAL_ONLY]
@@ -74,12 +79,18 @@ class Study:
     def scan(self, factor: str, around: Choice) -> list[Standing]:
         """All levels of a factor around a choice, with few seeds."""
         choices = {level: around | {factor: level} for level in FACTORS[factor]}
-        return self.compare(choices, self.sets_of(factor), factor, full=False)
+        return self.compare(choices, self.sets_of(factor), factor, full=False, stands=around[factor])
 
     def settle(self, factor: str, around: Choice) -> Settled:
-        """The two best of the scan again, with all seeds; the winner by the rule."""
+        """The two best of the scan again, with all seeds; the winner by the rule.
+
+        Where the scan's best is what stands already there is nothing to decide, and no duel; nor for advice.
+        """
         scan = self.scan(factor, around)
-        choices = {level: around | {factor: level} for level in rule.best(scan, 2)}
+        best = rule.best((found for found in scan if not FACTORS[factor][found.level].unfit), 2)
+        if best[0] == around[factor] or factor in ADVICE:
+            return Settled(factor, around, scan, [], around[factor])
+        choices = {level: around | {factor: level} for level in best}
         duel = self.compare(choices, self.sets_of(factor), f"{factor}, duel", full=True)
         return Settled(factor, around, scan, duel, rule.best(duel)[0])
 
@@ -93,7 +104,7 @@ class Study:
         settled = [first, *[self.settle(factor, base) for factor in others]]
         together = base | {found.factor: found.winner for found in settled}
         choices = {"before": BEFORE, "first factor": base, "all winners": together}
-        final = self.compare(choices, self.sets, "all winners", full=True)
+        final = self.compare(choices, self.sets, "all winners", full=True, stands="before")
         return settled, final, choices[rule.best(final)[0]]
 
     def beside(self, choices: dict[str, Choice], side: tuple[StudySet, ...], about: str) -> dict[str, list[Row]]:
@@ -113,5 +124,5 @@ class Study:
 
 
 def peer_seeds(peer: str, data: StudySet) -> int:
-    large = _LARGE_SET_SEEDS if data.seeds < 20 else data.seeds
+    large = _LARGE_SET_SEEDS if data.seeds <= 5 else data.seeds
     return min(_SLOW_PEERS.get(peer, large), large)

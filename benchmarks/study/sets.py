@@ -42,7 +42,7 @@ def _cifar10(part: int) -> StudySet:
     return StudySet(data.name, True, data, scan_seeds=1, seeds=5)
 
 
-_LEAVES = StudySet("100leaves", True, DataSet("100leaves", "exact", ("100leaves",)))
+_LEAVES = StudySet("100leaves", True, DataSet("100leaves", "exact", ("100leaves",)), seeds=10)
 CHOSEN_ON: tuple[StudySet, ...] = (
     *[StudySet(name, name.endswith("views")) for name in FAMILIES],
     _real("multi", "handwritten"),
@@ -55,8 +55,8 @@ CONFIRMED_ON: tuple[StudySet, ...] = (
     _LEAVES,
     _real("single", "100leaves, view 0", several=False),
     _real("single", "Yale", several=False),
-    _real("multi", "Caltech101-20"),
-    _real("multi", "Caltech101-33"),
+    _real("multi", "Caltech101-20", seeds=10),
+    _real("multi", "Caltech101-33", seeds=10),
     _cifar10(1),
     _cifar10(2),
 )

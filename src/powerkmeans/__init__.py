@@ -1,34 +1,73 @@
-"""Clustering that does not get stuck: kernel power k-means on random features, over one view or several."""
+"""Clustering that does not get stuck: kernel power k-means, over one view or several.
+
+Names are imported when they are first used: neither ``import powerkmeans`` nor ``powerkmeans --help`` loads NumPy
+or scikit-learn.
+"""
 
 from __future__ import annotations
 
+import importlib
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from powerkmeans import metrics, report
-from powerkmeans.critical import critical_exponent
-from powerkmeans.estimators import KernelPowerKMeans, MultiViewPowerKMeans
-from powerkmeans.explain import explain_views
-from powerkmeans.features.dimension import suggest_n_components
-from powerkmeans.model_io import load_estimator as _load_estimator
-from powerkmeans.sources import open_source
+if TYPE_CHECKING:
+    from powerkmeans import metrics, report, sc
+    from powerkmeans.choose import choose_k
+    from powerkmeans.critical import critical_exponent
+    from powerkmeans.estimators import KernelPowerKMeans, MultiViewPowerKMeans
+    from powerkmeans.explain import explain_views
+    from powerkmeans.features.dimension import suggest_n_components
+    from powerkmeans.sources import open_source
 
 __all__ = [
     "KernelPowerKMeans",
     "MultiViewPowerKMeans",
     "__version__",
+    "choose_k",
     "critical_exponent",
     "explain_views",
     "load",
     "metrics",
     "open_source",
     "report",
+    "sc",
     "suggest_n_components",
 ]
 
 __version__ = "0.1.0"
 
+# where each name lives; None for a module of that name
+_HOMES = {
+    "KernelPowerKMeans": "estimators",
+    "MultiViewPowerKMeans": "estimators",
+    "choose_k": "choose",
+    "critical_exponent": "critical",
+    "explain_views": "explain",
+    "metrics": None,
+    "open_source": "sources",
+    "report": None,
+    "sc": None,
+    "suggest_n_components": "features.dimension",
+}
+
 
 def load(path: str | os.PathLike[str]) -> Any:
     """Read any model that an estimator's ``save`` wrote."""
-    return _load_estimator(path, {cls.__name__: cls for cls in (KernelPowerKMeans, MultiViewPowerKMeans)})
+    from powerkmeans.estimators import KernelPowerKMeans, MultiViewPowerKMeans  # noqa: PLC0415 - when it is called
+    from powerkmeans.model_io import load_estimator  # noqa: PLC0415
+
+    return load_estimator(path, {cls.__name__: cls for cls in (KernelPowerKMeans, MultiViewPowerKMeans)})
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = _HOMES[name]
+    module = importlib.import_module(f"{__name__}.{home or name}")
+    value = module if home is None else getattr(module, name)
+    globals()[name] = value  # found at once the next time
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -81,8 +81,11 @@ def _read_archive(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
     return json.loads(content.pop(_HEADER).tobytes()), content
 
 
-def save_estimator(estimator: Any, path: str | os.PathLike[str]) -> None:
-    """Write a fitted estimator: its parameters, its fit, and the columns it knows."""
+def save_estimator(estimator: Any, path: str | os.PathLike[str], extra: Any = None) -> None:
+    """Write a fitted estimator: its parameters, its fit, and the columns it knows.
+
+    ``extra`` is kept beside it for whoever wrote it: numbers, texts, arrays, in lists and dicts.
+    """
     header, arrays = _pack_result(estimator._fit)
     parameters = estimator.get_params(deep=False)
     if not isinstance(parameters["engine"], str):
@@ -99,16 +102,24 @@ def save_estimator(estimator: Any, path: str | os.PathLike[str]) -> None:
     if estimator._layout is not None:
         layout = estimator._layout._asdict()
         header["layout"] = {name: _packed(value, arrays) for name, value in layout.items()}
+    if extra is not None:
+        header["extra"] = _packed(extra, arrays)
     write(path, header, arrays)
 
 
 def load_estimator(path: str | os.PathLike[str], classes: dict[str, Any]) -> Any:
     """Read an estimator that is an instance of one of ``classes``."""
+    return load_with_extra(path, classes)[0]
+
+
+def load_with_extra(path: str | os.PathLike[str], classes: dict[str, Any]) -> tuple[Any, Any]:
+    """Read an estimator and what was kept beside it, None if nothing was."""
     header, arrays = read(path)
     if header.get("estimator") not in classes:
         raise ValueError(f"{os.fspath(path)!r} holds a {header.get('estimator')}, not a {' or '.join(classes)}.")
     try:
-        return _restore(header, arrays, classes[header["estimator"]])
+        extra = _unpacked(header.get("extra"), arrays)
+        return _restore(header, arrays, classes[header["estimator"]]), extra
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{os.fspath(path)!r} is a damaged powerkmeans model: {error} is missing.") from error
 

@@ -3,10 +3,25 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from powerkmeans.fitting.listener import Listener
 from powerkmeans.types import Iteration
+
+_LISTENER: ContextVar[Listener | None] = ContextVar("powerkmeans_listener", default=None)
+
+
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """Let fits that begin inside tell ``listener`` how they go, instead of printing."""
+    token = _LISTENER.set(listener)
+    try:
+        yield
+    finally:
+        _LISTENER.reset(token)
 
 
 class Printer:
@@ -44,9 +59,9 @@ class Printer:
 
 
 class Callbacks:
-    """Tells scikit-learn's callbacks of stages and iterations, and passes everything on to a printer."""
+    """Tells scikit-learn's callbacks of stages and iterations, and passes everything on to another listener."""
 
-    def __init__(self, estimator: Any, context: Any, X: Any, printer: Printer) -> None:
+    def __init__(self, estimator: Any, context: Any, X: Any, printer: Listener) -> None:
         self._estimator, self._context, self._X, self._printer = estimator, context, X, printer
         self._stage: Any = None
 
@@ -76,7 +91,7 @@ class Callbacks:
 
 def make_listener(estimator: Any, X: Any, verbose: int) -> Listener:
     """Return the listener for a fit of ``estimator``."""
-    printer = Printer(verbose)
+    printer = _LISTENER.get() or Printer(verbose)
     if not getattr(estimator, "_skl_callbacks", None):
         return printer
     context = estimator._init_callback_context(max_subtasks=None)

@@ -196,7 +196,7 @@ _NEGATIVE_OR_AUTO = _word_or(
     ("auto",), _real(lambda s: s < 0, "a negative number"), "a negative number (-inf is k-means)"
 )
 
-_DEFAULTS = {"feature_map": "rff", "kernel": "rbf", "bandwidth": "median", "n_components": "auto"}
+_DEFAULTS = {"feature_map": "nystroem", "kernel": "rbf", "bandwidth": "median", "n_components": "auto"}
 
 _CHECKS: dict[str, Check] = {
     "n_clusters": _integer(1),

@@ -83,7 +83,10 @@ PARAMETERS = [
     ({"init": "best"}, "The 'init' parameter must be one of 'auto', 'cloud'"),
     ({"init": None}, "or an array of centroids. Got None"),
     ({"init": np.zeros((2, 3))}, "The shape of the initial centers (2, 3) does not match n_clusters=3."),
-    ({"init": np.zeros((3, 5))}, "expected 3 columns (points of the data) or 48 (points of the feature space)"),
+    (
+        {"init": np.zeros((3, 5)), "feature_map": "rff"},
+        "expected 3 columns (points of the data) or 48 (points of the feature space)",
+    ),
     ({"init": np.full((3, 3), np.nan)}, "init contains NaN"),
     ({"init": 5}, "The initial centers must be a 2D array, got 0 dimension(s)."),
     ({"n_components": None}, "The 'n_components' parameter must be 'auto' or an int >= 1. Got None"),
@@ -178,7 +181,7 @@ def test_constant_columns_are_fine(membership):
 def test_collapse_is_explained():
     data = np.random.default_rng(0).normal(size=(300, 30))
     with pytest.warns(ConvergenceWarning, match="All 3 centroids collapsed into one: s went from -0.1"):
-        KernelPowerKMeans(3, bandwidth=1.0, s_init=-0.1, max_iter=60, random_state=0).fit(data)
+        KernelPowerKMeans(3, feature_map="rff", bandwidth=1.0, s_init=-0.1, max_iter=60, random_state=0).fit(data)
 
 
 @pytest.mark.parametrize(
@@ -196,9 +199,9 @@ def test_identity_names_scales_that_float32_cannot_square(scale, message):
 
 def test_frequencies_that_overflow_are_explained():
     with pytest.raises(ValueError, match="bandwidth=1e-39 is too small for float32 data"):
-        KernelPowerKMeans(3, bandwidth=1e-39, random_state=0).fit(X.astype(np.float32))
+        KernelPowerKMeans(3, feature_map="rff", bandwidth=1e-39, random_state=0).fit(X.astype(np.float32))
     with pytest.raises(ValueError, match=r"Squared distances overflow float32 \(row \d+\)"):
-        KernelPowerKMeans(3, bandwidth=1e-38, random_state=0).fit(X.astype(np.float32) * 1e3)
+        KernelPowerKMeans(3, feature_map="rff", bandwidth=1e-38, random_state=0).fit(X.astype(np.float32) * 1e3)
 
 
 @pytest.mark.parametrize("feature_map", ["rff", "identity"])

@@ -48,7 +48,7 @@ def test_centers_are_points_of_the_uncentred_feature_space(model):
     phi = base(X, np)
     distances = np.sqrt(((phi[:, None] - model.cluster_centers_) ** 2).sum(axis=2))
     assert model.transform(X) == pytest.approx(distances, abs=1e-9)
-    assert model.cluster_centers_.shape == (3, 2 * model.n_components_)
+    assert model.cluster_centers_.shape == (3, base.n_outputs)
 
 
 def test_history_tells_the_story(model):
@@ -235,11 +235,11 @@ def test_verbose_speaks_on_stderr(capsys):
     KernelPowerKMeans(3, random_state=0, verbose=2).fit(np.random.default_rng(0).normal(size=(100, 9)))
     out, err = capsys.readouterr()
     assert out == ""
-    assert "n_components='auto': ceil(4 log(2k)^3) = 24 for k=3" in err
+    assert "n_components='auto': 48 landmarks, the outputs of ceil(4 log(2k)^3) = 24 for k=3" in err
     assert "critical exponent" in err
     assert "run 2 of 2: start k-means++" in err
     assert "distinct centroids 3" in err
-    KernelPowerKMeans(3, kernel="matern32", random_state=0, verbose=1).fit(X)
+    KernelPowerKMeans(3, feature_map="rff", kernel="matern32", random_state=0, verbose=1).fit(X)
     err = capsys.readouterr().err
     assert "the theorem does not cover kernel='matern32'" in err
     assert "clusters separate at every exponent below zero" in err or "critical exponent" in err

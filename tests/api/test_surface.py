@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 import inspect
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import powerkmeans
+import powerkmeans.plotting
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
 
 SOURCE = Path(powerkmeans.__file__).parent
@@ -23,9 +26,12 @@ LAYERS = [
     ["fit", "model_io"],
     ["progress", "online"],
     ["estimators"],
-    ["critical", "explain"],
-    ["report"],
+    ["critical", "explain", "choosing"],
+    ["choose", "sc"],
+    ["plotting", "report"],
     ["__init__"],
+    ["cli"],
+    ["__main__"],
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 
@@ -66,10 +72,9 @@ def test_engines_and_objective_and_solver_stay_apart():
 
 
 def test_no_relative_or_heavy_imports():
-    allowed = {"numpy", "scipy", "sklearn", "threadpoolctl", "powerkmeans", "__future__"}
-    import sys
-
+    library = {"numpy", "scipy", "sklearn", "threadpoolctl", "powerkmeans", "__future__"}
     for path in modules():
+        allowed = library | ({"click", "rich"} if room(path) == "cli" else set())
         for node in ast.walk(ast.parse(path.read_text())):
             names = []
             if isinstance(node, ast.Import):
@@ -82,26 +87,51 @@ def test_no_relative_or_heavy_imports():
                 assert top in allowed or top in sys.stdlib_module_names, f"{path.name} imports {name}"
 
 
+def test_names_are_imported_when_they_are_used():
+    code = (
+        "import sys, powerkmeans; assert 'numpy' not in sys.modules; names = dir(powerkmeans); "
+        "assert set(powerkmeans.__all__) <= set(names); powerkmeans.metrics; assert 'numpy' in sys.modules"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    with pytest.raises(AttributeError, match="no attribute 'KMeans'"):
+        powerkmeans.KMeans  # noqa: B018
+    assert all(getattr(powerkmeans, name) is not None for name in powerkmeans.__all__)
+
+
 def test_exported_names():
     assert sorted(powerkmeans.__all__) == [
         "KernelPowerKMeans",
         "MultiViewPowerKMeans",
         "__version__",
+        "choose_k",
         "critical_exponent",
         "explain_views",
         "load",
         "metrics",
         "open_source",
         "report",
+        "sc",
         "suggest_n_components",
     ]
     assert sorted(powerkmeans.metrics.__all__) == ["clustering_accuracy", "normalized_mutual_info", "purity"]
     assert powerkmeans.report.__all__ == ["write_report"]
+    assert powerkmeans.sc.__all__ == ["cluster"]
+    assert sorted(powerkmeans.plotting.__all__) == [
+        "ConvergenceDisplay",
+        "DimensionDisplay",
+        "EmbeddingDisplay",
+        "KChoiceDisplay",
+        "MembershipDisplay",
+        "SensitivityDisplay",
+        "SplitDisplay",
+        "ViewContributionDisplay",
+    ]
 
 
 SHARED = {
     "n_clusters": 8,
-    "feature_map": "rff",
+    "feature_map": "nystroem",
     "kernel": "rbf",
     "bandwidth": "median",
     "n_components": "auto",

@@ -663,10 +663,11 @@ def test_entropy_of_one_view_is_the_given_one():
 
 
 def test_new_views_take_no_memory_of_their_own():
-    wide = sparse.random_array((300, 20_000), density=0.001, format="csr", random_state=np.random.default_rng(0))
-    found = model(view_baseline=None, tol=1e3).fit({"wide": wide, "rna": np.tile(RNA, (4, 1))[:300]})
+    wide = sparse.random_array((1000, 20_000), density=0.001, format="csr", random_state=np.random.default_rng(0))
+    rna = np.tile(RNA, (13, 1))[:1000]
+    found = model(view_baseline=None, tol=1e3).fit({"wide": wide, "rna": rna})
     tracemalloc.start()
-    found.predict({"wide": wide, "rna": np.tile(RNA, (4, 1))[:300]})
+    found.predict({"wide": wide, "rna": rna})
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < wide.shape[0] * wide.shape[1] * 8 / 4

@@ -140,7 +140,9 @@ def test_means_are_those_of_all_rows_in_original_units(tmp_path, scored):
         assert profiles["explained"][place] == pytest.approx(between / column.var(), abs=1e-3)
     assert profiles["explained"] == sorted(profiles["explained"], reverse=True)
     assert "Means are computed on all 240 samples" in page.said
-    assert "standard" in page.said
+    assert "The fit itself saw scaled columns (standard)" in page.said
+    assert "Columns were not scaled" in report(tmp_path, model, X, scaling="none").said
+    assert "caled" not in report(tmp_path, model, X).said.replace("view_scaling", "")
 
 
 def test_points_and_table_agree_with_the_model(tmp_path, scored):

@@ -90,6 +90,17 @@ def test_sparse_rows_give_the_features_of_dense_ones(make, dtype):
     assert compressed == pytest.approx(dense, abs=1e-5 if dtype == np.float32 else 1e-12)
 
 
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_landmarks_of_sparse_rows_need_no_dense_copy_of_them(kernel, monkeypatch):
+    X = sparse.random_array((30, 50), density=0.1, format="csr", random_state=np.random.default_rng(0))
+    feature_map = make_nystroem(np.zeros(50), X[:10], kernel, 1.3)
+    dense = feature_map(X.toarray(), np)
+    assert feature_map(X, np) == pytest.approx(dense, abs=1e-10)
+    if KERNELS[kernel].takes_sparse:
+        monkeypatch.setattr("powerkmeans.features.maps.as_dense", lambda rows: pytest.fail("made dense"))
+        assert feature_map(X, np) == pytest.approx(dense, abs=1e-10)
+
+
 def test_far_from_the_origin_float32_keeps_its_digits():
     rng = np.random.default_rng(0)
     X = np.round(rng.normal(size=(50, 3)) * 256) / 256

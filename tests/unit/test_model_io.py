@@ -45,6 +45,25 @@ def test_a_model_survives_the_file(tmp_path, feature_map, membership, dtype):
         assert np.array_equal(further[0].cluster_centers_, further[1].cluster_centers_)
 
 
+def test_what_a_writer_adds_is_kept_beside_the_model(tmp_path):
+    model = KernelPowerKMeans(3, random_state=0).fit(X)
+    extra = {
+        "columns": ["a", "b"],
+        "scale": np.arange(5.0),
+        "limit": None,
+        "deep": [{"x": -np.inf, "y": (1, "z")}],
+    }
+    model_io.save_estimator(model, tmp_path / "model.npz", extra)
+    classes = {"KernelPowerKMeans": KernelPowerKMeans}
+    copy, found = model_io.load_with_extra(tmp_path / "model.npz", classes)
+    assert np.array_equal(copy.predict(X), model.labels_)
+    assert np.array_equal(found.pop("scale"), extra.pop("scale"))
+    assert found == extra
+    assert np.array_equal(powerkmeans.load(tmp_path / "model.npz").labels_, model.labels_)
+    model.save(tmp_path / "plain.npz")
+    assert model_io.load_with_extra(tmp_path / "plain.npz", classes)[1] is None
+
+
 def test_names_infinities_and_given_centroids_survive(tmp_path):
     pd = pytest.importorskip("pandas")
     path = tmp_path / "model.npz"

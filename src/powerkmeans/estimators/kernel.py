@@ -20,7 +20,7 @@ from powerkmeans.views import check_single_view
 
 
 class KernelPowerKMeans(PowerKMeansBase):
-    r"""Kernel power k-means on random features: k-means that does not get stuck.
+    r"""Kernel power k-means: k-means that does not get stuck.
 
     Instead of the distance to the nearest centroid it minimises a power mean of the distances to all
     of them,
@@ -32,19 +32,20 @@ class KernelPowerKMeans(PowerKMeansBase):
     does not depend on the number of samples, so the cost grows linearly with it.
 
     Scale the columns first (for example with ``StandardScaler``) unless their units are comparable.
-    Random features are a draw: with few of them (``n_components``) results vary with ``random_state`` more
-    than the starts make them; more features, or ``feature_map="nystroem"``, steady them. The default
-    bandwidth suits compact clusters; thin or ring-like shapes need a much smaller one.
+    The landmarks are a draw: with few of them (``n_components``) results vary with ``random_state`` more than the
+    starts make them, and more steady them. The default bandwidth suits compact clusters; thin or ring-like
+    shapes need a much smaller one. The system of the paper, RFF-KPKM, has ``feature_map="rff"``.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters.
 
-    feature_map : {"rff", "orf", "nystroem", "identity", "exact"}, default="rff"
-        How the kernel is represented. ``"rff"``: random Fourier features; ``"orf"``: orthogonal random
-        features, of lower variance at the same size; ``"nystroem"``: kernel values at landmarks drawn
-        from the data; ``"identity"``: no kernel, power k-means on the columns themselves; ``"exact"``: the
+    feature_map : {"nystroem", "rff", "orf", "identity", "exact"}, default="nystroem"
+        How the kernel is represented. ``"nystroem"``: kernel values at landmarks drawn from the data, the most
+        accurate at the same size; ``"rff"``: random Fourier features, as in the paper, which do not look at the
+        data and cost less a row where these are too many to be stored; ``"orf"``: orthogonal random features,
+        of lower variance; ``"identity"``: no kernel, power k-means on the columns themselves; ``"exact"``: the
         kernel matrix of all samples, n x n numbers in float64 (an error tells if they do not fit in memory).
 
     kernel : {"rbf", "laplacian", "matern12", "matern32", "matern52", "rational_quadratic", "precomputed"}, \
@@ -60,8 +61,8 @@ class KernelPowerKMeans(PowerKMeansBase):
         kernel of rows.
 
     n_components : "auto" or int, default="auto"
-        Number of frequencies (a map with ``D`` frequencies has ``2 D`` outputs) or of landmarks (at most
-        the number of distinct rows). ``"auto"``: :func:`suggest_n_components` frequencies, or twice as
+        Number of landmarks (at most the number of distinct rows) or of frequencies (a map with ``D``
+        frequencies has ``2 D`` outputs). ``"auto"``: :func:`suggest_n_components` frequencies, or twice as
         many landmarks. Ignored by ``"identity"`` and ``"exact"``.
 
     membership : {"fuzzy", "possibilistic"}, default="fuzzy"
@@ -74,14 +75,14 @@ class KernelPowerKMeans(PowerKMeansBase):
     reference_distance : {"global", "median", "within"} or float > 0, default="global"
         The squared distance (in feature space) at which the typicality of a sample is one half, for
         ``membership="possibilistic"``. ``"global"``: mean squared distance to the mean; ``"median"``: median
-        squared distance to the median, which gross outliers cannot inflate (prefer it with
+        squared distance to the median by coordinates, which gross outliers cannot inflate (prefer it with
         ``feature_map="identity"``); ``"within"``: mean squared distance to the nearest centroid of a
         k-means start.
 
     s_init : "auto" or float < 0, default="auto"
         First exponent. ``"auto"`` starts near the critical exponent, at which clusters begin to separate
         (see :func:`critical_exponent`), finishes with k-means steps, and moves centroids that turn out to
-        be superfluous to where they save more than 1 % of the cost. A number gives the annealing of the
+        be superfluous to where they save more than 0.2 % of the cost. A number gives the annealing of the
         paper from there, and nothing else; ``-inf`` gives (kernel) k-means.
 
     anneal_factor : float >= 1, default=1.04
@@ -199,7 +200,7 @@ class KernelPowerKMeans(PowerKMeansBase):
         self,
         n_clusters: int = 8,
         *,
-        feature_map: str = "rff",
+        feature_map: str = "nystroem",
         kernel: str = "rbf",
         bandwidth: str | float = "median",
         n_components: str | int = "auto",
@@ -244,7 +245,7 @@ class KernelPowerKMeans(PowerKMeansBase):
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Samples. float32 and float64 are computed in their own precision. Sparse rows are CSR; Fourier
-            features keep them sparse, the other maps make them dense block by block.
+            features, and landmarks with the Gaussian kernel, keep them so; others make them dense by blocks.
         y : ignored
             For the convention of scikit-learn.
         sample_weight : array-like of shape (n_samples,), optional

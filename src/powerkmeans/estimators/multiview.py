@@ -32,9 +32,9 @@ class MultiViewPowerKMeans(PowerKMeansBase):
     is minimised over the centroids and the weights :math:`\alpha` of the views while :math:`s` falls towards
     :math:`-\infty`. The bounded loss ``h`` lets far samples pull on nothing, and tells which they are.
 
-    Scale the columns of a view first unless their units are comparable. Random features are a draw: with few
-    clusters ``n_components="auto"`` is few features, and results vary with ``random_state``;
-    ``feature_map="nystroem"`` and larger ``n_components`` steady them.
+    Scale the columns of a view first unless their units are comparable. The landmarks of a view are a draw:
+    with few clusters ``n_components="auto"`` is few of them, and a larger number steadies results that vary with
+    ``random_state``. The system of the paper, IP-RFF-MKPKM, has ``feature_map="rff"``.
 
     A sample may lack views, as long as it has one: nothing is imputed, distances are taken over the views it has.
 
@@ -66,7 +66,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         Gaussian cloud with the view's own covariance, when views are compared: a view earns weight by its
         clusters, not by having few dimensions. None compares the losses themselves, as in the paper.
 
-    feature_map : {"rff", "orf", "nystroem", "identity", "exact"}, default="rff"
+    feature_map : {"nystroem", "rff", "orf", "identity", "exact"}, default="nystroem"
         How the kernel is represented; see :class:`KernelPowerKMeans`. This and the next three may be given once,
         in a list by position, or in a dict by view name (views that it leaves out take the default).
 
@@ -79,7 +79,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         Length scale of the kernel.
 
     n_components : "auto" or int, default="auto"
-        Number of frequencies or landmarks.
+        Number of landmarks or frequencies.
 
     fuzziness : float > 1, default=2.0
         The exponent m of the possibilistic membership.
@@ -204,7 +204,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         entropy: str | float = "auto",
         view_scaling: str | None = "scatter",
         view_baseline: str | None = "gaussian",
-        feature_map: Any = "rff",
+        feature_map: Any = "nystroem",
         kernel: Any = "rbf",
         bandwidth: Any = "median",
         n_components: Any = "auto",

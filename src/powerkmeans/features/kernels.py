@@ -24,6 +24,7 @@ class Isotropic:
 
     metric: ClassVar[Metric] = "euclidean"
     analytic: ClassVar[bool] = True
+    takes_sparse: ClassVar[bool] = False  # whether ``gram`` does, of its first rows
 
     def length_factor(self, size: int, rng: np.random.Generator) -> Float64Array:
         """Draw ``tau``, one a frequency."""
@@ -45,6 +46,8 @@ class Isotropic:
 @dataclass(frozen=True)
 class Gaussian(Isotropic):
     """``exp(-||x-y||^2 / (2 sigma^2))``."""
+
+    takes_sparse: ClassVar[bool] = True
 
     def length_factor(self, size: int, rng: np.random.Generator) -> Float64Array:
         return np.ones(size)
@@ -86,6 +89,7 @@ class Laplacian:
 
     metric: ClassVar[Metric] = "cityblock"
     analytic: ClassVar[bool] = False
+    takes_sparse: ClassVar[bool] = False
 
     def frequencies(self, n_features: int, size: int, rng: np.random.Generator) -> Float64Array:
         return rng.standard_cauchy((n_features, size))

@@ -82,8 +82,12 @@ class NystroemMap:
         return int(self.normalization.shape[1])
 
     def __call__(self, X: Array, xp: Any) -> Array:
-        rows = as_dense(X).astype(xp.float64) - self.origin
-        return KERNELS[self.kernel].gram(rows, self.landmarks, self.bandwidth) @ self.normalization
+        kernel = KERNELS[self.kernel]
+        if hasattr(X, "toarray") and kernel.takes_sparse and not self.origin.any():
+            rows = X.astype(xp.float64)
+        else:
+            rows = as_dense(X).astype(xp.float64) - self.origin
+        return kernel.gram(rows, self.landmarks, self.bandwidth) @ self.normalization
 
 
 BaseMap = FourierMap | IdentityMap | NystroemMap

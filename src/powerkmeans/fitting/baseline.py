@@ -17,7 +17,7 @@ from powerkmeans.engines import open_engine
 from powerkmeans.features.kernels import as_dense
 from powerkmeans.features.maps import IdentityMap
 from powerkmeans.fitting.preparation import subsample
-from powerkmeans.fitting.task import Task, rows_of_view
+from powerkmeans.fitting.task import Task, present_rows, rows_of_view
 from powerkmeans.objective.block import block_statistics, prepare
 from powerkmeans.solver.annealing import Hard
 from powerkmeans.solver.initialize import plus_plus
@@ -52,7 +52,7 @@ def _chance_share(task: Task, index: int) -> float:
     width = values.views[0].shape[1]
     if width > _WIDEST:
         return 1.0
-    rows = values if task.problem.is_dual(index) else _present_rows(task.prepared.sample, index)
+    rows = values if task.problem.is_dual(index) else present_rows(task.prepared.sample, index)
     if len(rows.weight) < 2:  # so few samples have it, or differ in it, that none was drawn
         rows = values
     if len(values.weight) <= 2 * task.settings.n_clusters:  # a centroid for every value explains such a view
@@ -69,14 +69,6 @@ def _chance_share(task: Task, index: int) -> float:
     return _share_left(offset, np.ones(len(offset)), _alone(problem, index), task)
 
 
-def _present_rows(sample: RowSample, index: int) -> RowSample:
-    view, weight = sample.views[index], sample.weight
-    if sample.present is not None:
-        there = np.flatnonzero(sample.present[:, index])
-        view, weight = view[there], weight[there]
-    return RowSample((view,), weight)
-
-
 def _gaussian_features(
     base: RowSample, feature_map: FeatureMap, size: int, rng: np.random.Generator
 ) -> Float64Array:
@@ -89,7 +81,7 @@ def _gaussian_features(
     mean = share @ rows
     unit = max(float(np.max(np.abs(rows - mean))), np.finfo(np.float64).tiny)
     offset = (rows - mean) / unit * np.sqrt(share)[:, None]
-    spread, directions = _principal(offset)
+    spread, directions = principal(offset)
     rest = np.sqrt(np.maximum(np.sum(offset**2, axis=0) - spread**2 @ directions**2, 0))
     parts = []
     step = max(1, _ENTRIES // 16 // rows.shape[1])
@@ -100,7 +92,7 @@ def _gaussian_features(
     return np.concatenate(parts)
 
 
-def _principal(offset: Float64Array) -> tuple[Float64Array, Float64Array]:
+def principal(offset: Float64Array) -> tuple[Float64Array, Float64Array]:
     """Standard deviations along the leading principal directions, and the directions as rows."""
     if offset.shape[1] <= _DIRECTIONS:
         values, vectors = np.linalg.eigh(offset.T @ offset)

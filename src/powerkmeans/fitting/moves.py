@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,11 +15,21 @@ from powerkmeans.model import Restart
 from powerkmeans.objective.block import block_labels, prepare
 from powerkmeans.objective.updates import column_scale
 from powerkmeans.solver.annealing import Hard
-from powerkmeans.solver.relocate import propose_move
-from powerkmeans.types import Array, Block, OnIteration, Parameters, Problem, RowSample, SolverResult, Status
+from powerkmeans.solver.relocate import drop_least, propose_move, split_most
+from powerkmeans.types import (
+    Array,
+    Block,
+    Float64Array,
+    OnIteration,
+    Parameters,
+    Problem,
+    RowSample,
+    SolverResult,
+    Status,
+)
 
 # a move must lower the hard objective by this share of the loss; less is within the features' own error
-MARGIN = 0.01
+MARGIN = 0.002
 
 
 def harden(task: Task, result: SolverResult, on_iteration: OnIteration) -> SolverResult:
@@ -72,27 +84,62 @@ def improve(
 
 
 def _proposal(task: Task, parameters: Parameters, sample: RowSample) -> Parameters | None:
-    """Centroids with one moved, judged in the space where plain distances are ``dbar``."""
+    """Centroids with one moved."""
+    seen = _seen(task, parameters, sample)
+    with np.errstate(over="ignore", under="ignore"):  # as in the engine: limits, not errors
+        moved = propose_move(
+            seen.rows,
+            sample.weight,
+            seen.centers,
+            membership=task.problem.membership,
+            reference=seen.reference,
+            margin=MARGIN,
+        )
+    if moved is None:
+        return None
+    changed = np.any(moved != seen.centers, axis=1)
+    result = parameters.centers.copy()
+    result[changed] = task.from_explicit(moved[changed] / seen.scale)
+    return Parameters(result, parameters.view_weights)
+
+
+def one_more(task: Task, parameters: Parameters, sample: RowSample) -> Parameters:
+    """Centroids with one more, where it saves most."""
+    return _resized(task, parameters, sample, split_most)
+
+
+def one_less(task: Task, parameters: Parameters, sample: RowSample) -> Parameters:
+    """Centroids with one less, the one that is missed least."""
+    return _resized(task, parameters, sample, drop_least)
+
+
+def _resized(
+    task: Task, parameters: Parameters, sample: RowSample, resize: Callable[..., Float64Array]
+) -> Parameters:
+    seen = _seen(task, parameters, sample)
+    with np.errstate(over="ignore", under="ignore"):
+        centers = resize(
+            seen.rows, sample.weight, seen.centers, membership=task.problem.membership, reference=seen.reference
+        )
+    return Parameters(task.from_explicit(centers / seen.scale), parameters.view_weights)
+
+
+class _Seen(NamedTuple):
+    """Rows and centroids in the space where plain distances are ``dbar``, which is ``scale`` times their own."""
+
+    rows: Array
+    centers: Float64Array
+    scale: Float64Array
+    reference: float
+
+
+def _seen(task: Task, parameters: Parameters, sample: RowSample) -> _Seen:
     explicit, weights = task.on_explicit.problem, parameters.view_weights
     centers = task.to_explicit(parameters.centers)
     features = _filled(explicit, Parameters(centers, weights), sample)
     scale = column_scale(weights, explicit)
     reference = float(weights @ explicit.reference_distance)
-    with np.errstate(over="ignore", under="ignore"):  # as in the engine: limits, not errors
-        moved = propose_move(
-            features * scale.astype(features.dtype),
-            sample.weight,
-            centers * scale,
-            membership=explicit.membership,
-            reference=reference,
-            margin=MARGIN,
-        )
-    if moved is None:
-        return None
-    changed = np.any(moved != centers * scale, axis=1)
-    result = parameters.centers.copy()
-    result[changed] = task.from_explicit(moved[changed] / scale)
-    return Parameters(result, weights)
+    return _Seen(features * scale.astype(features.dtype), centers * scale, scale, reference)
 
 
 def _filled(problem: Problem, parameters: Parameters, sample: RowSample) -> Array:

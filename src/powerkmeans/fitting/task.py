@@ -10,7 +10,7 @@ import numpy as np
 
 from powerkmeans.engines import open_engine
 from powerkmeans.engines.rows import zero_where_absent
-from powerkmeans.features.maps import IdentityMap
+from powerkmeans.features.maps import IdentityMap, make_centred
 from powerkmeans.fitting.preparation import SAMPLE_BYTES, Prepared, subsample
 from powerkmeans.kernels import RawInput
 from powerkmeans.objective.block import block_statistics, prepare_training
@@ -86,16 +86,28 @@ class Task:
     @cached_property
     def on_explicit(self) -> Task:
         """The same problem on the explicit features of sampled rows; itself unless a view is dual."""
-        explicit, prepared = self.prepared.explicit, self.prepared
-        if explicit is None:
-            return self
-        sample = explicit.sample
+        explicit = self.prepared.explicit
+        return self if explicit is None else self.on_features(explicit.sample)
+
+    def on_features(self, sample: RowSample) -> Task:
+        """The same problem on given features, one array a view; their weights are scaled to those of all rows."""
+        prepared = self.prepared
+        dtype = np.result_type(*(view.dtype for view in sample.views))
         weight = sample.weight * (prepared.total_weight / np.sum(sample.weight))
-        views = Views(prepared.views.names, sample.views, weight, sample.present)
+        views = Views(prepared.views.names, sample.views, weight.astype(dtype), sample.present)
         rows = open_engine(self.settings.engine, views)
-        engine = rows.with_features(tuple(IdentityMap(view.shape[1]) for view in sample.views), keep=True)
-        changed = prepared._replace(rows=rows, engine=engine, views=views, explicit=None)
-        return replace(self, prepared=changed, problem=replace(self.problem, splits=explicit.splits, dual=()))
+        widths = [view.shape[1] for view in sample.views]
+        changed = prepared._replace(
+            rows=rows,
+            engine=rows.with_features(tuple(map(IdentityMap, widths)), keep=True),
+            views=views,
+            maps=tuple(make_centred(IdentityMap(width), np.zeros(width), dtype) for width in widths),
+            sample=sample,
+            samples=tuple(present_rows(sample, view) for view in range(len(widths))),
+            explicit=None,
+        )
+        problem = replace(self.problem, splits=(0, *np.cumsum(widths).tolist()), dual=())
+        return replace(self, prepared=changed, problem=problem)
 
     def to_explicit(self, points: Float64Array) -> Float64Array:
         """Points of this problem as points of the explicit one."""
@@ -107,13 +119,13 @@ class Task:
         explicit = self.prepared.explicit
         return points if explicit is None else explicit.from_explicit(points)
 
-    def sample_features(self, rng: np.random.Generator) -> RowSample:
-        """Centred features of sampled rows; an absent row is zero, which is the mean."""
+    def sample_features(self, rng: np.random.Generator, most: int | None = None) -> RowSample:
+        """Centred features of sampled rows, at most so many; an absent row is zero, which is the mean."""
         prepared = self.prepared
         if prepared.explicit is not None:
             return prepared.explicit.sample
         row_bytes = prepared.splits[-1] * prepared.engine.dtype.itemsize
-        most = max(SAMPLE_BYTES // row_bytes, 10 * self.settings.n_clusters)
+        most = most or max(SAMPLE_BYTES // row_bytes, 10 * self.settings.n_clusters)
         sample = subsample(prepared.sample, most, rng)
         views = tuple(m(view, np) for m, view in zip(prepared.maps, sample.views, strict=True))
         if sample.present is not None:
@@ -126,7 +138,14 @@ def rows_of_view(task: Task, index: int) -> tuple[RowSample, FeatureMap]:
     prepared = task.prepared
     if prepared.explicit is None or not task.problem.is_dual(index):
         return prepared.samples[index], prepared.maps[index]
-    sample = prepared.explicit.sample
-    features = sample.views[index]
-    there = np.arange(len(features)) if sample.present is None else np.flatnonzero(sample.present[:, index])
-    return RowSample((features[there],), sample.weight[there]), IdentityMap(features.shape[1])
+    rows = present_rows(prepared.explicit.sample, index)
+    return rows, IdentityMap(rows.views[0].shape[1])
+
+
+def present_rows(sample: RowSample, index: int) -> RowSample:
+    """One view of a sample by itself, where samples have it."""
+    view, weight = sample.views[index], sample.weight
+    if sample.present is None:
+        return RowSample((view,), weight)
+    there = np.flatnonzero(sample.present[:, index])
+    return RowSample((view[there],), weight[there])

@@ -75,7 +75,9 @@ def profile_note(facts: Facts) -> str:
     left_out = [plain_text(view.name) for view in facts.original if not view.has_columns]
     gaps = facts.profiles.name and not np.all(np.isfinite(facts.profiles.means[facts.samples.sizes > 0]))
     kernels = f" Matrices of kernels have no columns to show: {', '.join(left_out)}." if left_out else ""
-    scaled = "" if facts.scaling is None else f" The fit itself saw scaled columns ({facts.scaling})."
+    scaled = (
+        f" The fit itself saw scaled columns ({facts.scaling})." if facts.scaling not in (None, "none") else ""
+    )
     n_columns, kept = len(facts.profiles.name), most_columns(facts.profiles)
     fewer = (
         f" The page holds the {count(kept)} most telling of {count(n_columns)} columns."

@@ -266,7 +266,8 @@ def _plain_table(heads: list[str], rows: list[Markup], label: str, numbers: rang
 def version_line(facts: Facts) -> Markup:
     """What the page was made with."""
     parts = [f"{name} {version}" for name, version in versions().items()]
-    scaling = "" if facts.scaling is None else f"Columns were scaled before the fit: {facts.scaling}. "
+    told = f"Columns were scaled before the fit: {facts.scaling}. "
+    scaling = {None: "", "none": "Columns were not scaled before the fit. "}.get(facts.scaling, told)
     return join(
         tag("p", scaling, f"Made with {', '.join(parts)}, by {type(facts.estimator).__name__}.", class_="muted")
     )

@@ -51,7 +51,7 @@ def write_report(
     original : as ``X``, optional
         The same samples and columns in the units that readers know; ``X`` itself by default. It may have gaps.
     scaling : str, optional
-        What was done to the columns before the fit, to be told on the page: ``"standard"``, for example.
+        What was done to the columns before the fit, to be told on the page: ``"standard"``, ``"none"``.
     present : as in :meth:`MultiViewPowerKMeans.fit`, optional
         Which samples have which views.
     overwrite : bool, default=False

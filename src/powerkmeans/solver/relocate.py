@@ -1,4 +1,7 @@
-"""One move out of a local minimum: take the centroid that is missed least to the cluster that needs it most."""
+"""Centroids by what they save: split the cluster that gains most, drop the one that is missed least, or both.
+
+Both at once is a move out of a local minimum.
+"""
 
 from __future__ import annotations
 
@@ -31,31 +34,82 @@ def propose_move(
 ) -> Float64Array | None:
     """Return centroids with one of them moved, or None if no move promises to save ``margin`` of the cost.
 
-    Deleting a centroid costs what its rows lose by going to their second nearest, less what those recover as
-    they move to the mean of what they then hold; splitting a cluster in two saves what two centroids explain of
-    it, rows counting by their typicality. So a far outlier neither holds a centroid nor calls for one if the
-    membership bounds it. Both are measured on a sample of rows.
+    The centroid that is missed least goes to the cluster that gains most from a split. Both are measured on a
+    sample of rows.
     """
     if len(centers) < 2:
         return None
+    held = _holdings(rows, weight, centers, membership, reference)
+    grown, split = _best_split(rows, held, len(centers))
+    deletion = _deletions(rows, weight, centers, held)
+    deletion[grown] = np.inf
+    moved = int(np.argmin(deletion))
+    if split.gain - deletion[moved] <= margin * float(weight @ held.cost):
+        return None
+    result = centers.copy()
+    result[grown], result[moved] = split.first, split.second
+    return result
+
+
+def split_most(
+    rows: Array, weight: Float64Array, centers: Float64Array, *, membership: Membership, reference: float
+) -> Float64Array:
+    """Centroids with one more: the cluster that gains most from a split has two."""
+    held = _holdings(rows, weight, centers, membership, reference)
+    grown, split = _best_split(rows, held, len(centers))
+    result = np.concatenate([centers, split.second[None, :]])
+    result[grown] = split.first
+    return result
+
+
+def drop_least(
+    rows: Array, weight: Float64Array, centers: Float64Array, *, membership: Membership, reference: float
+) -> Float64Array:
+    """Centroids without the one that is missed least."""
+    held = _holdings(rows, weight, centers, membership, reference)
+    return np.delete(centers, int(np.argmin(_deletions(rows, weight, centers, held))), axis=0)
+
+
+class _Holdings(NamedTuple):
+    """Which rows each centroid holds and would inherit, what they cost, would cost more, and pull with."""
+
+    labels: np.ndarray
+    heirs: np.ndarray
+    cost: Float64Array
+    loss: Float64Array
+    pull: Float64Array
+    inherited: Float64Array
+
+
+def _holdings(
+    rows: Array, weight: Float64Array, centers: Float64Array, membership: Membership, reference: float
+) -> _Holdings:
+    """Rows count by their typicality: an outlier that it bounds neither holds a centroid nor calls for one."""
     labels, heirs, nearest, second = _two_nearest(rows, centers)
     degree = membership.degrees(nearest, reference, np)
     far = membership.degrees(second, reference, np)
     cost = membership.divergence(nearest, degree, reference, np)
     loss = membership.divergence(second, far, reference, np) - cost
     pull = weight * membership.attraction(degree, np)
-    inherited = weight * membership.attraction(far, np)
-    lost = np.bincount(labels, weights=weight * loss, minlength=len(centers))
-    deletion = lost - _recovered(rows, centers, (labels, heirs), (pull, inherited))
-    splits = [_split(rows[labels == j], pull[labels == j]) for j in range(len(centers))]
+    return _Holdings(labels, heirs, cost, loss, pull, weight * membership.attraction(far, np))
+
+
+def _best_split(rows: Array, held: _Holdings, n_clusters: int) -> tuple[int, Split]:
+    """The cluster of which two centroids explain most, and its split."""
+    parts = (held.labels == j for j in range(n_clusters))
+    splits = [_split(rows[mine], held.pull[mine]) for mine in parts]
     grown = int(np.argmax([split.gain for split in splits]))
-    deletion[grown] = np.inf
-    moved = int(np.argmin(deletion))
-    if splits[grown].gain - deletion[moved] <= margin * float(weight @ cost):
-        return None
-    result = centers.copy()
-    result[grown], result[moved] = splits[grown].first, splits[grown].second
-    return result
+    return grown, splits[grown]
+
+
+def _deletions(rows: Array, weight: Float64Array, centers: Float64Array, held: _Holdings) -> Float64Array:
+    """What deleting each centroid costs.
+
+    Its rows lose by going to their second nearest, less what those recover as they move to the mean of what they
+    then hold.
+    """
+    lost = np.bincount(held.labels, weights=weight * held.loss, minlength=len(centers))
+    return lost - _recovered(rows, centers, (held.labels, held.heirs), (held.pull, held.inherited))
 
 
 def _recovered(
@@ -82,7 +136,10 @@ def _recovered(
 
 
 def _two_nearest(rows: Array, centers: Float64Array) -> tuple[np.ndarray, np.ndarray, Float64Array, Float64Array]:
-    """Nearest and second nearest centroid of each row, and the squared distances to them."""
+    """Nearest and second nearest centroid of each row, and the squared distances to them.
+
+    A single centroid is the second nearest too.
+    """
     centers = centers.astype(rows.dtype)
     norms = np.vecdot(centers, centers)
     labels, heirs = np.empty(len(rows), dtype=np.intp), np.empty(len(rows), dtype=np.intp)
@@ -95,7 +152,8 @@ def _two_nearest(rows: Array, centers: Float64Array) -> tuple[np.ndarray, np.nda
         distance = np.maximum(distance, 0)
         labels[part] = np.argmin(distance, axis=1)
         nearest[part] = np.take_along_axis(distance, labels[part, None], axis=1)[:, 0]
-        np.put_along_axis(distance, labels[part, None], np.inf, axis=1)
+        if len(centers) > 1:
+            np.put_along_axis(distance, labels[part, None], np.inf, axis=1)
         heirs[part] = np.argmin(distance, axis=1)
         second[part] = np.take_along_axis(distance, heirs[part, None], axis=1)[:, 0]
     return labels, heirs, nearest, second

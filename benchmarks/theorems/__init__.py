@@ -1,0 +1,1 @@
+"""What the paper's theorems say that a program can check, as one command: ``python -m benchmarks.theorems``."""

@@ -1,0 +1,1 @@
+"""What choosing the number of clusters is made of: solutions, clouds without clusters, criteria, a rule."""

@@ -1,0 +1,133 @@
+"""From criteria to a recommendation, by a rule that is fixed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from powerkmeans.types import Float64Array
+
+# a bend must exceed what noise has by this many standard deviations
+SIGNIFICANT = 5.0
+# a stretch shorter than this factor of |s| marks nothing
+_LONG = float(np.log(1.5))
+
+
+def gaps(shares: Float64Array, noise: Float64Array) -> Float64Array:
+    """How far below noise the cost is, in logarithms.
+
+    Parameters
+    ----------
+    shares : (n_numbers,), what clusters leave of the loss
+    noise : (n_clouds, n_numbers), what they leave of each cloud
+
+    """
+    return np.mean(np.log(noise), axis=0) - np.log(shares)
+
+
+def bends(numbers: list[int], gap: Float64Array) -> Float64Array:
+    """How far the gap lies above the straight line between the first and the last number."""
+    k = np.asarray(numbers, dtype=np.float64)
+    return gap - (gap[0] + (gap[-1] - gap[0]) * (k - k[0]) / (k[-1] - k[0]))
+
+
+def deviations(numbers: list[int], noise: Float64Array) -> tuple[float, float]:
+    """Standard deviations of the gap and of its bend for data that are noise themselves, over all numbers."""
+    rest = np.log(noise) - np.mean(np.log(noise), axis=0)
+    bent = np.array([bends(numbers, line) for line in rest])
+    # one more cloud against the mean of these
+    factor = (1 + 1 / len(noise)) / (len(noise) - 1) / (len(numbers) - 2)
+    gap, bend = (float(np.sqrt(factor * np.sum(values[:, 1:-1] ** 2))) for values in (rest, bent))
+    return gap, bend
+
+
+class Criteria(NamedTuple):
+    """What was measured for each number of clusters, those to choose from and one more on either side.
+
+    shares : what clusters leave of the loss; noise_shares : of clouds without clusters, the geometric mean
+    gap_deviation, bend_deviation : how much the gap and its bend vary for noise
+    """
+
+    numbers: list[int]
+    shares: Float64Array
+    noise_shares: Float64Array
+    gap: Float64Array
+    gap_deviation: float
+    bend_deviation: float
+    stability: Float64Array
+    silhouette: Float64Array
+    stretch: Float64Array
+
+    @property
+    def bend(self) -> Float64Array:
+        """How far the gap lies above the straight line over the range."""
+        return bends(self.numbers, self.gap)
+
+    @property
+    def score(self) -> Float64Array:
+        """The bend of the gap times the stability."""
+        return self.bend * np.clip(self.stability, 0, 1)
+
+
+def recommend(criteria: Criteria) -> tuple[int, str]:
+    """The number of clusters to take, 1 if none stands out, and why, in plain words.
+
+    Of the numbers that leave less than noise does, with a bend that noise does not have, the one of highest score.
+    """
+    inner = slice(1, -1)
+    clear = (criteria.gap > 0) & (criteria.bend > SIGNIFICANT * criteria.bend_deviation)
+    if not np.any(clear[inner]):
+        return 1, _no_reason(criteria)
+    best = int(np.argmax(np.where(clear, criteria.score, -np.inf)[inner])) + 1
+    return criteria.numbers[best], " ".join(_reasons(criteria, best))
+
+
+def _no_reason(criteria: Criteria) -> str:
+    first, last = criteria.numbers[1], criteria.numbers[-2]
+    best = int(np.argmax(criteria.gap[1:-1])) + 1
+    if criteria.gap[best] > SIGNIFICANT * criteria.gap_deviation:
+        why = (
+            "the more clusters, the more they explain beyond what they explain of noise with the same spread, and "
+            "no number marks itself off; try a larger k_max"
+        )
+    else:
+        why = "they explain no more of the data than of noise with the same spread"
+    return (
+        f"No number of clusters from {first} to {last} stands out: {why}. The best, k={criteria.numbers[best]}, "
+        f"leaves {_percent(criteria, best)}; chance alone moves that by {100 * criteria.gap_deviation:.1f} %."
+    )
+
+
+def _reasons(criteria: Criteria, best: int) -> Iterator[str]:
+    yield (
+        f"k={criteria.numbers[best]} leaves {_percent(criteria, best)}, and beyond it more clusters gain little; "
+        f"under resampling its clusters come back with an adjusted Rand index of {criteria.stability[best]:.2f}."
+    )
+    yield _side_reasons(criteria)
+    if best == len(criteria.numbers) - 2:
+        yield "It is the end of the range: try a larger k_max."
+    elif criteria.gap[-2] - criteria.gap[best] > SIGNIFICANT * criteria.gap_deviation:
+        yield "Finer clusters still beat noise: there is structure at smaller scales too."
+
+
+def _side_reasons(criteria: Criteria) -> str:
+    """What silhouette and annealing say."""
+    parts, numbers = [], criteria.numbers[1:-1]
+    silhouette, stretch = criteria.silhouette[1:-1], criteria.stretch[1:-1]
+    if np.any(np.isfinite(silhouette)):
+        parts.append(f"the silhouette is highest at k={numbers[int(np.nanargmax(silhouette))]}")
+    if np.any(stretch > _LONG):
+        longest = int(np.nanargmax(stretch))
+        factor = np.exp(stretch[longest])
+        parts.append(f"the annealing keeps {numbers[longest]} groups over a factor of {factor:.1f} in |s|")
+    else:
+        parts.append("the annealing rests at no number of groups")
+    text = "; ".join(parts)
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _percent(criteria: Criteria, at: int) -> str:
+    share, noise = 100 * criteria.shares[at], 100 * criteria.noise_shares[at]
+    return f"{share:.3g} % of the cost of one cluster, where noise of the same spread has {noise:.3g} %"

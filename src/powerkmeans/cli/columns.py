@@ -1,0 +1,92 @@
+"""Columns by name, by pattern and by position, and the views that ``--view`` makes of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from powerkmeans.cli.errors import UserError, listed, near, usage
+
+# positions from 0, the last one not included: 0:64, :10, 5:
+_RANGE = re.compile(r"(\d*):(\d*)")
+
+
+def find_columns(pattern: str, header: Sequence[str], source: str) -> list[int]:
+    """Where the columns stand that a name, a pattern with ``*`` or ``?``, or a range of positions stands for."""
+    if pattern in header:
+        return [header.index(pattern)]
+    between = _RANGE.fullmatch(pattern)
+    if between is not None and pattern != ":":
+        start, stop = (int(bound) if bound else None for bound in between.groups())
+        found = list(range(len(header)))[start:stop]
+        if not found or (stop is not None and stop > len(header)):
+            raise UserError(f"{source} has {len(header)} columns, so {pattern!r} is not a range of them.")
+        return found
+    if "*" in pattern or "?" in pattern:
+        parts = ("." + "*" * (c == "*") if c in "*?" else re.escape(c) for c in pattern)
+        form = re.compile("".join(parts), re.DOTALL)
+        found = [place for place, name in enumerate(header) if form.fullmatch(name)]
+        if found:
+            return found
+        shown = listed(list(header))
+        raise UserError(f"{source} has no column like {pattern!r}; it has {shown}.")
+    hint = near(pattern, list(header)) or f"; it has {listed(list(header))}."
+    raise UserError(f"{source} has no column {pattern!r}{hint}")
+
+
+def parse_views(given: Sequence[str]) -> dict[str, list[str]]:
+    """``name=pattern,pattern`` options as names and patterns; a name that comes twice collects both."""
+    views: dict[str, list[str]] = {}
+    for text in given:
+        name, equals, patterns = text.partition("=")
+        wanted = [pattern.strip() for pattern in patterns.split(",") if pattern.strip()]
+        if not equals or not name.strip() or not wanted:
+            raise usage(f"--view {text!r} is not of the form name=column,column or name=prefix*.")
+        views.setdefault(name.strip(), []).extend(wanted)
+    return views
+
+
+def cut_views(views: dict[str, list[str]], header: Sequence[str], source: str) -> dict[str, list[int]]:
+    """Which columns each view has; a column belongs to one view."""
+    owner: dict[int, str] = {}
+    groups: dict[str, list[int]] = {}
+    for name, patterns in views.items():
+        places = dict.fromkeys(place for pattern in patterns for place in find_columns(pattern, header, source))
+        for place in places:
+            if place in owner:
+                raise usage(
+                    f"Column {header[place]!r} is in the views {owner[place]!r} and {name!r}; give it to one."
+                )
+            owner[place] = name
+        groups[name] = list(places)
+    return groups
+
+
+class Dropped:
+    """The columns that ``--drop`` names; each pattern must be found in one of the files."""
+
+    def __init__(self, patterns: Sequence[str]) -> None:
+        self._patterns = patterns
+        self._missed: dict[str, UserError] = {}
+        self._found = set[str]()
+
+    def rest(self, header: Sequence[str], source: str) -> list[int]:
+        """Where the columns stand that are not dropped."""
+        if not header:
+            raise UserError(f"{source} has no columns of numbers.")
+        dropped = set[int]()
+        for pattern in self._patterns:
+            try:
+                dropped.update(find_columns(pattern, header, source))
+                self._found.add(pattern)
+            except UserError as error:
+                self._missed.setdefault(pattern, error)
+        if len(dropped) == len(header):
+            raise usage(f"--drop leaves no column of {source}.")
+        return [place for place in range(len(header)) if place not in dropped]
+
+    def check(self) -> None:
+        """Reject a pattern that no file had."""
+        for pattern, error in self._missed.items():
+            if pattern not in self._found:
+                raise error

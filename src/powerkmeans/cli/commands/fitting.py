@@ -1,0 +1,148 @@
+"""The commands that make and use models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from powerkmeans.cli.options import (
+    Command,
+    common_options,
+    data_argument,
+    file_options,
+    model_argument,
+    model_options,
+    view_options,
+)
+
+clusters_option = click.option(
+    "-k",
+    "--clusters",
+    "n_clusters",
+    type=click.IntRange(1),
+    required=True,
+    metavar="K",
+    help="Number of clusters.",
+)
+
+
+@click.command(cls=Command, short_help="Find clusters; write labels, scores, memberships, the model.")
+@data_argument
+@clusters_option
+@click.option(
+    "-o",
+    "--output",
+    default="powerkmeans_output",
+    show_default=True,
+    metavar="FOLDER",
+    type=click.Path(),
+    help="Where everything is written.",
+)
+@click.option(
+    "--format",
+    "table_format",
+    type=click.Choice(["csv", "parquet"]),
+    default="csv",
+    show_default=True,
+    help="Of labels and memberships.",
+)
+@click.option("--memberships/--no-memberships", default=True, show_default=True, help="Write a column a cluster.")
+@click.option("--report/--no-report", default=None, help="Write a report to look at.  [default: report]")
+@click.option(
+    "--outliers",
+    type=click.FloatRange(0, 0.5),
+    default=0.0,
+    show_default=True,
+    metavar="SHARE",
+    help="Label that share of the samples -1: those with the highest outlier scores.",
+)
+@click.option("--overwrite", is_flag=True, help="Replace files that exist.")
+@click.option(
+    "--dry-run", is_flag=True, help="Check the input; tell shape, memory and time to expect. Write nothing."
+)
+@file_options
+@view_options
+@model_options
+@common_options
+def fit(**options: Any) -> None:
+    """Find K clusters in DATA and write what was found.
+
+    DATA is a table: .csv, .tsv, .parquet, .feather, .arrow, .npy, .npz, .mat, .zarr, .h5ad or .h5mu, or - for CSV
+    that is piped in. Several files are several views of the same samples, called after their files or as in
+    name=path.
+
+    \b
+      powerkmeans fit wine.csv -k 3
+      powerkmeans fit rna.parquet protein.csv --id sample -k 8 -o result
+      powerkmeans fit cells.csv --view rna='rna_*' --view protein=p53,akt -k 8
+    """
+    from powerkmeans.cli.work.fit import run
+
+    run(options)
+
+
+@click.command(cls=Command, short_help="Label new samples with a fitted model.")
+@model_argument
+@data_argument
+@click.option(
+    "-o", "--output", metavar="FILE", type=click.Path(), help="A .csv, .tsv or .parquet file.  [default: stdout]"
+)
+@click.option("--memberships", is_flag=True, help="Add a column a cluster.")
+@click.option(
+    "--noise-threshold",
+    type=click.FloatRange(0, 1),
+    metavar="SCORE",
+    help="Label samples with a higher outlier score -1.  [default: as in fit]",
+)
+@click.option("--overwrite", is_flag=True, help="Replace a file that exists.")
+@file_options
+@common_options
+def predict(**options: Any) -> None:
+    """Label DATA with the MODEL that fit wrote, scaled as in fit.
+
+    Columns are found by their names; others are not used. A view that no file has is missing for all samples.
+
+    \b
+      powerkmeans predict result/model.npz new.csv -o labels.csv
+    """
+    from powerkmeans.cli.work.predict import run
+
+    run(options)
+
+
+@click.command(cls=Command, short_help="Tell what a model found: views, clusters, columns.")
+@model_argument
+@click.argument("data", nargs=-1, type=click.Path(allow_dash=True), metavar="[DATA...]")
+@click.option(
+    "--columns", "n_columns", type=click.IntRange(1), default=3, show_default=True, help="Columns a cluster."
+)
+@file_options
+@common_options
+def explain(**options: Any) -> None:
+    """Tell what MODEL found: what each view contributes, and which columns set each cluster apart.
+
+    With DATA the views are judged on these samples instead of those of the fit.
+    """
+    from powerkmeans.cli.work.explain import run
+
+    run(options)
+
+
+@click.command("choose-k", cls=Command, short_help="Find a number of clusters.")
+@data_argument
+@click.option("--min", "k_min", type=click.IntRange(1), default=2, show_default=True, help="Fewest clusters.")
+@click.option("--max", "k_max", type=click.IntRange(2), default=20, show_default=True, help="Most clusters.")
+@file_options
+@view_options
+@model_options
+@common_options
+def choose_k(**options: Any) -> None:
+    """Compare numbers of clusters for DATA and choose one.
+
+    \b
+      powerkmeans choose-k wine.csv --min 2 --max 10
+    """
+    from powerkmeans.cli.work.choose import run
+
+    run(options)

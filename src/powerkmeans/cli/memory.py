@@ -1,0 +1,52 @@
+"""How much memory there is, and sizes in words."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from powerkmeans.cli.errors import Exit, UserError
+
+
+def available_bytes() -> int | None:
+    """Memory that can be had now, where the system tells."""
+    meminfo = Path("/proc/meminfo")
+    if meminfo.exists():
+        for line in meminfo.read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return 1024 * int(line.split()[1])
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+def check_room(n_bytes: int, what: str) -> None:
+    """Reject what does not fit in memory before it is read."""
+    free = available_bytes()
+    if free is not None and n_bytes > free:
+        raise UserError(
+            f"{what} takes {size(n_bytes)} in memory, and {size(free)} are free. Use fewer columns (--drop, "
+            "--view) or --float32, or fit it block by block from Python: powerkmeans.open_source.",
+            Exit.FAILED,
+        )
+
+
+def size(n_bytes: float) -> str:
+    """Bytes in words: 512 B, 3.4 MB, 12 GB."""
+    value, unit = float(n_bytes), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if value < 999.5:
+            break
+        value, unit = value / 1000, larger
+    return f"{value:.0f} {unit}" if unit == "B" or value >= 99.5 else f"{value:.3g} {unit}"
+
+
+def duration(seconds: float, digits: int = 1) -> str:
+    """Seconds in words: 0.4 s, 12 s, 3 min 20 s, 2 h 5 min."""
+    if seconds < 9.95:
+        return f"{seconds:.{digits}f} s"
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"

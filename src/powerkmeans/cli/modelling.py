@@ -1,0 +1,127 @@
+"""Options as an estimator's parameters, and a fit that is watched."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from powerkmeans.cli.errors import Exit, UserError, near, usage
+from powerkmeans.cli.inputs import Inputs
+from powerkmeans.cli.progress import FitListener
+from powerkmeans.cli.terminal import Terminal
+from powerkmeans.engines import NumpyOptions
+from powerkmeans.estimators import KernelPowerKMeans, MultiViewPowerKMeans
+from powerkmeans.progress import listening
+from powerkmeans.settings import check_settings
+
+# parameters that are set by options of their own
+_ELSEWHERE = {"n_clusters": "-k", "random_state": "--seed", "views": "--view", "verbose": "--quiet"}
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """The options that say how clusters are looked for."""
+
+    n_clusters: int
+    feature_map: str = "rff"
+    kernel: str = "rbf"
+    bandwidth: str = "median"
+    n_components: str = "auto"
+    membership: str = "possibilistic"
+    entropy: str | None = None
+    n_init: str = "auto"
+    max_iter: int = 300
+    tol: float = 1e-4
+    engine: str = "auto"
+    threads: int | None = None
+    seed: int = 0
+    set_parameters: tuple[str, ...] = ()
+
+    def parameters(self, *, several: bool) -> dict[str, Any]:
+        """Parameters of the estimator, checked before anything is read."""
+        values: dict[str, Any] = {
+            "n_clusters": self.n_clusters,
+            "feature_map": self.feature_map,
+            "kernel": self.kernel,
+            "bandwidth": _value(self.bandwidth),
+            "n_components": _value(self.n_components),
+            "membership": self.membership,
+            "n_init": _value(self.n_init),
+            "max_iter": self.max_iter,
+            "tol": self.tol,
+            "engine": self._engine(),
+            "random_state": self.seed,
+        }
+        if several and self.entropy is not None:
+            values["entropy"] = _value(self.entropy)
+        values |= given_parameters(self.set_parameters)
+        return checked(values, several=several)
+
+    def _engine(self) -> Any:
+        if self.threads is None:
+            return self.engine
+        return NumpyOptions(n_threads=self.threads, kernel=self.engine)
+
+
+def checked(values: dict[str, Any], *, several: bool) -> dict[str, Any]:
+    """Reject values that the estimator does not take; the message names the parameter."""
+    known = MultiViewPowerKMeans().get_params() if several else KernelPowerKMeans().get_params()
+    for name in values:
+        if name not in known and several:
+            raise usage(f"There is no parameter {name!r}{near(name, list(known)) or '.'}")
+    mine = {name: value for name, value in values.items() if name in known}
+    try:
+        check_settings({**known, **mine}, several_views=several)
+    except (ValueError, TypeError) as error:
+        raise usage(str(error)) from error
+    return mine
+
+
+def given_parameters(texts: Sequence[str]) -> dict[str, Any]:
+    """``--set name=value``, the value as JSON has it, or a word."""
+    values: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        name = name.strip().replace("-", "_")
+        if not equals or not name:
+            raise usage(f"--set {text!r} is not of the form parameter=value.")
+        if name in _ELSEWHERE:
+            raise usage(f"{name} is set with {_ELSEWHERE[name]}, not with --set.")
+        values[name] = _value(value.strip())
+    return values
+
+
+def _value(text: str) -> Any:
+    """A number, a JSON value, or the word itself."""
+    if text in ("inf", "-inf"):
+        return float(text)
+    if text in ("None", "none", "null"):
+        return None
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError:
+        return text
+    return text if isinstance(value, float) and value != value else value  # noqa: PLR0124 - NaN
+
+
+def fit_estimator(inputs: Inputs, parameters: dict[str, Any], terminal: Terminal) -> Any:
+    """Fit the estimator for one view or for several, with a bar and warnings as notes."""
+    n_samples, k = inputs.samples.n_samples, parameters["n_clusters"]
+    if n_samples < k:
+        raise UserError(f"There are {n_samples} samples, fewer than the {k} clusters that -k asks for.")
+    estimator = (MultiViewPowerKMeans if inputs.several else KernelPowerKMeans)(**parameters)
+    with terminal.bar("Fitting") as bar, terminal.hearing_warnings(), listening(FitListener(bar, n_samples)):
+        bar.wait("preparing")
+        return fitted(estimator, inputs.X)
+
+
+def fitted(estimator: Any, X: Any) -> Any:
+    """Fit; what the library has to say against the data is the user's to mend."""
+    try:
+        return estimator.fit(X)
+    except (ValueError, TypeError) as error:
+        raise UserError(str(error)) from error
+    except MemoryError as error:
+        raise UserError(f"Not enough memory: {error or 'the data does not fit'}.", Exit.FAILED) from error

@@ -1,0 +1,189 @@
+"""Options that several commands share, declared once. Nothing heavy is imported here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from powerkmeans.cli.config import load_config
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+FEATURE_MAPS = ("rff", "orf", "nystroem", "identity", "exact")
+KERNELS = ("rbf", "laplacian", "matern12", "matern32", "matern52", "rational_quadratic")
+SCALES = ("standard", "robust", "none")
+
+
+# where options stand in the help, by the names of their parameters; others come first
+SECTIONS = {
+    "Reading": "id_column array view drop scale float32 delimiter header encoding",
+    "Clustering": "feature_map kernel bandwidth n_components membership entropy n_init max_iter tol seed "
+    "set_parameters",
+    "Running": "dry_run engine threads config quiet as_json help",
+}
+
+
+class Command(click.Command):
+    """A command whose help has its options in sections."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the sections that have options."""
+        home = {name: title for title, names in SECTIONS.items() for name in names.split()}
+        records: dict[str, list[tuple[str, str]]] = {title: [] for title in ("Options", *SECTIONS)}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                records[home.get(parameter.name or "", "Options")].append(record)
+        for title, rows in records.items():
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
+
+
+def _all(*options: Callable[[F], F]) -> Callable[[F], F]:
+    def decorate(function: F) -> F:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+data_argument = click.argument(
+    "data", nargs=-1, required=True, type=click.Path(allow_dash=True), metavar="DATA..."
+)
+
+model_argument = click.argument("model", type=click.Path(), metavar="MODEL")
+
+common_options = _all(
+    click.option(
+        "--config",
+        type=click.Path(),
+        metavar="FILE",
+        is_eager=True,
+        expose_value=False,
+        callback=load_config,
+        help="A TOML file with options; the command line wins.",
+    ),
+    click.option("-q", "--quiet", is_flag=True, help="No words and no bars, only errors and answers."),
+    click.option("--json", "as_json", is_flag=True, help="The answer as one JSON object on stdout."),
+)
+
+file_options = _all(
+    click.option(
+        "--id", "id_column", metavar="COLUMN", help="The column that names the rows; aligns files by it."
+    ),
+    click.option(
+        "--array",
+        multiple=True,
+        metavar="NAME",
+        help="Which array of .npz, .mat, .zarr, .h5ad or .h5mu (obsm/X_pca).",
+    ),
+    click.option("--delimiter", metavar="CHAR", help="What cuts a text file.  [default: found out]"),
+    click.option(
+        "--header/--no-header", default=None, help="Whether a text file begins with names.  [default: found out]"
+    ),
+    click.option("--encoding", default="utf-8", show_default=True, metavar="NAME", help="Of text files."),
+    click.option("--float32", is_flag=True, help="Single precision: half the memory and time."),
+)
+
+view_options = _all(
+    click.option(
+        "--view",
+        multiple=True,
+        metavar="NAME=COLUMNS",
+        help="A view of one table's columns: names, prefix* or 0:64, by commas. Repeat it.",
+    ),
+    click.option("--drop", multiple=True, metavar="COLUMN", help="Columns to leave out: a name, prefix* or 0:4."),
+    click.option(
+        "--scale",
+        type=click.Choice(SCALES),
+        default="standard",
+        show_default=True,
+        help="Columns by mean and deviation, by median and quartiles, or as they are.",
+    ),
+)
+
+seed_option = click.option(
+    "--seed",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Fixes everything that is drawn.",
+)
+
+engine_options = _all(
+    click.option(
+        "--engine",
+        type=click.Choice(["auto", "compiled", "numpy"]),
+        default="auto",
+        show_default=True,
+        help="Who does the work.",
+    ),
+    click.option("--threads", type=click.IntRange(1), metavar="N", help="Threads.  [default: all]"),
+)
+
+model_options = _all(
+    click.option(
+        "--feature-map",
+        type=click.Choice(FEATURE_MAPS),
+        default="rff",
+        show_default=True,
+        help="Stands for the kernel.",
+    ),
+    click.option("--kernel", type=click.Choice(KERNELS), default="rbf", show_default=True, help="The kernel."),
+    click.option(
+        "--bandwidth",
+        default="median",
+        show_default=True,
+        metavar="WIDTH",
+        help="Of the kernel: median, scale or a number.",
+    ),
+    click.option(
+        "--components",
+        "n_components",
+        default="auto",
+        show_default=True,
+        metavar="N",
+        help="Random features or landmarks: auto or a number.",
+    ),
+    click.option(
+        "--membership",
+        type=click.Choice(["possibilistic", "fuzzy"]),
+        default="possibilistic",
+        show_default=True,
+        help="Possibilistic bounds the pull of outliers and scores them.",
+    ),
+    click.option(
+        "--entropy", metavar="NUMBER", help="Price of uneven view weights: auto, a number, or inf for even ones."
+    ),
+    click.option("--n-init", default="auto", show_default=True, metavar="N", help="Number of runs."),
+    click.option(
+        "--max-iter",
+        type=click.IntRange(1),
+        default=300,
+        show_default=True,
+        metavar="N",
+        help="Most iterations of a run.",
+    ),
+    click.option(
+        "--tol",
+        type=click.FloatRange(0),
+        default=1e-4,
+        show_default=True,
+        metavar="STEP",
+        help="When a run has converged.",
+    ),
+    engine_options,
+    seed_option,
+    click.option(
+        "--set",
+        "set_parameters",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="Any other parameter of the estimator, for example --set s_init=-5.",
+    ),
+)

@@ -1,0 +1,177 @@
+"""Files written whole or not at all, and all files of a command or none."""
+
+from __future__ import annotations
+
+import csv
+import os
+import shutil
+import signal
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from powerkmeans.cli.errors import Exit, UserError
+from powerkmeans.sources.columns import needed
+
+# columns of a table by name, for some rows at a time
+Columns = dict[str, NDArray[Any]]
+
+TABLES = (".csv", ".tsv", ".parquet")
+
+
+class Outputs:
+    """The files that a command will write into one folder, checked before any work is done.
+
+    ``inputs`` are files that are read, which are never replaced.
+    """
+
+    def __init__(
+        self, folder: str | os.PathLike[str], names: Sequence[str], *, overwrite: bool, inputs: Sequence[str] = ()
+    ) -> None:
+        self.folder, self.names, self._overwrite = Path(folder), list(names), overwrite
+        self._inputs = {os.path.realpath(name) for name in inputs}
+
+    def check(self) -> None:
+        """Reject what exists, and a folder that cannot be written to."""
+        for name in self.names:
+            path = self.folder / name
+            if os.path.realpath(path) in self._inputs:
+                raise UserError(f"{str(path)!r} is read from; write to another file.", Exit.OUTPUT)
+            if path.is_dir():
+                raise UserError(f"{str(path)!r} is a folder; name a file to write.", Exit.OUTPUT)
+            if path.exists() and not self._overwrite:
+                raise UserError(f"{str(path)!r} exists already; say --overwrite to replace it.", Exit.OUTPUT)
+        parent = self.folder
+        while not parent.exists() and parent != parent.parent:
+            parent = parent.parent
+        try:
+            with tempfile.TemporaryFile(dir=parent):
+                pass
+        except OSError as error:
+            raise unwritable(self.folder, error) from error
+
+    @contextmanager
+    def staged(self) -> Iterator[Path]:
+        """A folder to write everything into; what is there at the end gets its place, at once.
+
+        If anything fails nothing is left behind, not even the folder.
+        """
+        missing = [path for path in (self.folder, *self.folder.parents) if not path.exists()]
+        stage: Path | None = None
+        try:
+            try:
+                self.folder.mkdir(parents=True, exist_ok=True)
+                stage = Path(tempfile.mkdtemp(prefix=".powerkmeans-", suffix=".part", dir=self.folder))
+            except OSError as error:
+                raise unwritable(self.folder, error) from error
+            yield stage
+            with _uninterrupted():
+                self._place(stage)
+        except BaseException:
+            with _uninterrupted():
+                _cleared(stage, missing)
+            raise
+
+    def _place(self, stage: Path) -> None:
+        self.check()  # nobody else wrote meanwhile
+        try:
+            for path in sorted(stage.iterdir()):
+                os.replace(path, self.folder / path.name)
+            stage.rmdir()
+        except OSError as error:
+            raise unwritable(self.folder, error) from error
+
+
+def _cleared(stage: Path | None, made: list[Path]) -> None:
+    if stage is not None:
+        shutil.rmtree(stage, ignore_errors=True)
+    for folder in made:
+        with suppress(OSError):  # not empty, or never made
+            folder.rmdir()
+
+
+def unwritable(folder: Path, error: OSError) -> UserError:
+    """What to raise if a folder cannot be written to."""
+    return UserError(f"Cannot write to {str(folder)!r}: {error.strerror or error}.", Exit.OUTPUT)
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Let an interrupt wait for the few renames inside."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    caught: list[Any] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: caught.append((number, frame)))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if caught and callable(before):
+            before(*caught[-1])
+
+
+def check_table_name(path: str | os.PathLike[str]) -> None:
+    """Reject a table's name that does not say its format; what Parquet needs must be there."""
+    kind = Path(path).suffix.lower()
+    if kind not in TABLES:
+        raise UserError(f"{os.fspath(path)!r} must end in one of {', '.join(TABLES)}.", Exit.USAGE)
+    if kind == ".parquet":
+        needed("pyarrow.parquet", "arrow")
+
+
+def write_table(path: Path, blocks: Iterator[Columns]) -> None:
+    """Write blocks of rows as the extension says."""
+    try:
+        if path.suffix.lower() == ".parquet":
+            _write_parquet(path, blocks)
+            return
+        with open(path, "w", encoding="utf-8", newline="") as stream:
+            write_csv(stream, blocks, "\t" if path.suffix.lower() == ".tsv" else ",")
+    except OSError as error:
+        raise unwritable(path.parent.parent, error) from error
+
+
+def write_csv(stream: IO[str], blocks: Iterator[Columns], delimiter: str = ",") -> None:
+    """Write blocks of rows as text, numbers to six digits."""
+    writer = csv.writer(stream, delimiter=delimiter, lineterminator="\n")
+    for index, block in enumerate(blocks):
+        if index == 0:
+            writer.writerow(block)
+        writer.writerows(zip(*map(_cells, block.values()), strict=True))
+
+
+def _cells(column: NDArray[Any]) -> list[Any]:
+    if column.dtype.kind != "f":
+        return list(column.tolist())
+    return [f"{value:.6g}" for value in column.tolist()]
+
+
+def _write_parquet(path: Path, blocks: Iterator[Columns]) -> None:
+    arrow, parquet = needed("pyarrow", "arrow"), needed("pyarrow.parquet", "arrow")
+    writer = None
+    try:
+        for block in blocks:
+            # ids are texts or whole numbers; objects are never anything else
+            table = arrow.table(
+                {name: column.tolist() if column.dtype == object else column for name, column in block.items()}
+            )
+            writer = writer or parquet.ParquetWriter(path, table.schema)
+            writer.write_table(table)
+    finally:
+        if writer is not None:
+            writer.close()
+
+
+def id_column(values: NDArray[Any], integers: bool) -> NDArray[Any]:
+    """Ids as they are written: whole numbers where they were, else texts."""
+    if integers:
+        with suppress(OverflowError, ValueError):
+            return np.array([int(value) for value in values], dtype=np.int64)
+    return values

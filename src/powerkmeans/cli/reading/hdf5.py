@@ -1,0 +1,120 @@
+"""Annotated matrices of single cells: .h5ad, and .h5mu with a modality a view. Read from HDF5 as it is stored."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_array, csr_array
+
+from powerkmeans.cli.errors import UserError, listed, near
+from powerkmeans.cli.memory import check_room
+from powerkmeans.cli.table import Ids, Request, Table, checked_header, checked_ids
+from powerkmeans.sources.columns import needed
+
+MATRIX = "X"
+
+
+def read_h5ad(path: str, source: str, name: str, request: Request) -> list[Table]:
+    """Read X, or the matrices that were asked for (``obsm/X_pca``, ``layers/counts``), a view each."""
+    with _opened(path, source) as file:
+        wanted = request.arrays or (MATRIX,)
+        tables = []
+        for key in wanted:
+            view = name if len(wanted) == 1 else key.rpartition("/")[2]
+            tables.append(_table(file, key, view, source, request))
+        return tables
+
+
+def read_h5mu(path: str, source: str, name: str, request: Request) -> list[Table]:
+    """Read a matrix of each modality."""
+    if len(request.arrays) > 1:
+        raise UserError(f"{source}: --array names one matrix, which is taken from every modality.")
+    key = request.arrays[0] if request.arrays else MATRIX
+    with _opened(path, source) as file:
+        if "mod" not in file or not len(file["mod"]):
+            raise UserError(f"{source} has no modalities; is it an .h5ad file?")
+        order = [str(name) for name in file["mod"].attrs.get("mod-order", list(file["mod"]))]
+        return [_table(file["mod"][name], key, name, f"{source}, modality {name!r}", request) for name in order]
+
+
+def _opened(path: str, source: str) -> Any:
+    h5py = needed("h5py", "h5ad")
+    try:
+        return h5py.File(path, "r")
+    except OSError as error:
+        raise UserError(f"{source} cannot be read as HDF5; it may be damaged or incomplete.") from error
+
+
+def _table(group: Any, key: str, name: str, source: str, request: Request) -> Table:
+    if key not in group:
+        known = [MATRIX, *(f"{part}/{item}" for part in ("layers", "obsm") for item in group.get(part, ()))]
+        hint = near(key, known) or f"; it has {listed(known)}."
+        raise UserError(f"{source} has no matrix {key!r}{hint}")
+    item = group[key]
+    shape = _shape(item, source)
+    by_gene = key == MATRIX or key.startswith("layers/")
+    header = _index(group, "var", source).tolist() if by_gene else [str(place) for place in range(shape[1])]
+    checked_header(header, source)
+    chosen = request.choose(header, source)
+    dtype = request.dtype(np.dtype(item["data"].dtype if hasattr(item, "keys") else item.dtype))
+    check_room(shape[0] * shape[1] * dtype.itemsize, source)
+    values = _dense(item, shape, source)[:, chosen].astype(dtype)
+    columns = tuple(header[place] for place in chosen)
+    table = Table(name, source, columns, np.ascontiguousarray(values))
+    return replace(table, ids=checked_ids(_ids(group, request, source), table))
+
+
+def _shape(item: Any, source: str) -> tuple[int, int]:
+    stored = item.attrs.get("shape", ()) if hasattr(item, "keys") else item.shape
+    shape = tuple(int(n) for n in stored)
+    if len(shape) != 2 or 0 in shape:
+        raise UserError(f"{source} has a matrix of shape {shape}; expected rows and columns.")
+    return shape[0], shape[1]
+
+
+def _dense(item: Any, shape: tuple[int, int], source: str) -> NDArray[Any]:
+    """A stored matrix as rows, whether it was stored dense or sparse."""
+    if not hasattr(item, "keys"):
+        return np.asarray(item[:])
+    kind = str(item.attrs.get("encoding-type", item.attrs.get("h5sparse_format", "")))
+    parts = tuple(item[part][:] for part in ("data", "indices", "indptr"))
+    if kind.startswith("csr"):
+        return np.asarray(csr_array(parts, shape=shape).toarray())
+    if kind.startswith("csc"):
+        return np.asarray(csc_array(parts, shape=shape).toarray())
+    raise UserError(f"{source} stores its matrix as {kind or 'something'!r}, which is neither dense, CSR nor CSC.")
+
+
+def _ids(group: Any, request: Request, source: str) -> Ids:
+    """The names of the observations, or another column of theirs."""
+    id_column = request.id_column
+    if id_column is None or (request.id_optional and id_column not in group["obs"]):
+        return Ids("id", _index(group, "obs", source), False)
+    if id_column not in group["obs"]:
+        columns = [key for key in group["obs"] if not key.startswith("_")]
+        hint = near(id_column, columns) or f"; it has {listed(columns)}." if columns else "."
+        raise UserError(f"{source} has no column {id_column!r} for --id{hint}")
+    return Ids(id_column, _texts(group["obs"][id_column]), False)
+
+
+def _index(group: Any, axis: str, source: str) -> NDArray[Any]:
+    """The names of the observations or variables."""
+    frame = group.get(axis)
+    if frame is None or not hasattr(frame, "keys"):
+        raise UserError(
+            f"{source} has no table {axis!r} in a form that is read here; write it with anndata >= 0.7."
+        )
+    return _texts(frame[str(frame.attrs.get("_index", "_index"))])
+
+
+def _texts(item: Any) -> NDArray[Any]:
+    """A stored column as texts; categories are looked up."""
+    if hasattr(item, "keys") and "categories" in item:
+        categories = _texts(item["categories"])
+        return np.array([categories[code] if code >= 0 else "" for code in item["codes"][:]], dtype=object)
+    stored = item["values"] if hasattr(item, "keys") else item
+    values = stored.asstr()[:] if stored.dtype.kind == "O" else stored[:]
+    return np.array([value.decode() if isinstance(value, bytes) else str(value) for value in values], dtype=object)

@@ -1,0 +1,111 @@
+"""A table that was read: numbers, the names of their columns, and the ids of their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from powerkmeans.cli.errors import UserError, listed, near
+
+# where the wanted columns stand in a header: (header, name of the file) -> positions
+Choose = Callable[[Sequence[str], str], list[int]]
+# told of the share of a file that has been read
+OnRead = Callable[[float], None]
+
+
+class Ids(NamedTuple):
+    """What the rows are called: the name of the column, texts, and whether they were whole numbers."""
+
+    column: str
+    values: NDArray[Any]
+    integers: bool
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is wanted of a file, and how it is to be read.
+
+    choose : which columns of numbers
+    id_column : the column that names the rows; ``id_optional``: if there is one
+    arrays : which arrays, of a file that holds several
+    single : in single precision
+    delimiter, header, encoding : of text files; None to find out
+    on_read : told of the share of the file that has been read
+    """
+
+    choose: Choose
+    id_column: str | None = None
+    id_optional: bool = False
+    arrays: tuple[str, ...] = ()
+    single: bool = False
+    delimiter: str | None = None
+    header: bool | None = None
+    encoding: str = "utf-8"
+    on_read: OnRead = lambda share: None
+
+    def dtype(self, stored: np.dtype[Any]) -> np.dtype[Any]:
+        """The precision in which a stored type is used."""
+        narrow = self.single or (stored.kind == "f" and stored.itemsize <= 4)
+        return np.dtype(np.float32 if narrow else np.float64)
+
+
+@dataclass(frozen=True)
+class Table:
+    """One view's worth of rows; what is missing is NaN.
+
+    ``source`` is what messages call it. ``lines`` has the line of the file that each row stands in, for text.
+    """
+
+    name: str
+    source: str
+    columns: tuple[str, ...]
+    values: NDArray[Any]
+    ids: Ids | None = None
+    lines: NDArray[np.int64] | None = None
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def place(self, row: int) -> str:
+        """Where a row is found, for messages."""
+        if self.lines is not None:
+            return f"line {self.lines[row]}"
+        return f"row {row}" if self.ids is None else f"row {row} ({self.ids.column} {self.ids.values[row]!r})"
+
+
+def id_place(header: Sequence[str], request: Request, source: str) -> int | None:
+    """Where the column of ids stands."""
+    id_column = request.id_column
+    if id_column is None or (request.id_optional and id_column not in header):
+        return None
+    if id_column not in header:
+        hint = near(id_column, list(header)) or f"; it has {listed(list(header))}."
+        raise UserError(f"{source} has no column {id_column!r} for --id{hint}")
+    return list(header).index(id_column)
+
+
+def checked_header(header: Sequence[str], source: str) -> None:
+    """Reject a header with a name that comes twice."""
+    seen = set[str]()
+    for name in header:
+        if name in seen:
+            raise UserError(f"{source} has more than one column {name!r}; rename them.")
+        seen.add(name)
+
+
+def checked_ids(ids: Ids, table: Table) -> Ids:
+    """Reject ids that are empty or come twice."""
+    first: dict[str, int] = {}
+    for row, value in enumerate(ids.values):
+        if value == "":
+            raise UserError(f"{table.source} has no {ids.column!r} in {table.place(row)}; every row needs an id.")
+        if value in first:
+            places = f"{table.place(first[value])} and {table.place(row)}"
+            raise UserError(f"{table.source} has the id {value!r} twice, in {places}; ids must be unique.")
+        first[value] = row
+    return ids

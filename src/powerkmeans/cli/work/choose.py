@@ -1,0 +1,70 @@
+"""``powerkmeans choose-k``: numbers of clusters side by side."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from rich.text import Text
+
+from powerkmeans.cli.errors import UserError, usage
+from powerkmeans.cli.inputs import InputOptions, chosen, read_inputs, tell_input
+from powerkmeans.cli.modelling import ModelOptions
+from powerkmeans.cli.progress import Bar
+from powerkmeans.cli.terminal import Terminal, grid, heading, number
+
+
+def run(options: dict[str, Any]) -> None:
+    """Read, compare, tell."""
+    terminal = Terminal(quiet=options["quiet"], as_json=options["as_json"])
+    k_min, k_max = options["k_min"], options["k_max"]
+    if k_min > k_max:
+        raise usage(f"--min {k_min} is larger than --max {k_max}.")
+    choose_k = _chooser()
+    reading, model = chosen(InputOptions, options), chosen(ModelOptions, {**options, "n_clusters": k_max})
+    model.parameters(several=True)
+    inputs = read_inputs(reading, terminal)
+    tell_input(inputs, reading, terminal)
+    if inputs.samples.n_samples < k_max:
+        raise UserError(f"There are {inputs.samples.n_samples} samples, fewer than --max {k_max} clusters.")
+    parameters = model.parameters(several=inputs.several)
+    del parameters["n_clusters"]
+    seed = parameters.pop("random_state")
+    with terminal.bar("Comparing") as bar, terminal.hearing_warnings():
+        bar.wait(f"{k_min} to {k_max} clusters")
+        try:
+            found = choose_k(inputs.X, k_min, k_max, random_state=seed, progress=_on(bar), **parameters)
+        except (ValueError, TypeError) as error:
+            raise UserError(str(error)) from error
+    if terminal.as_json:
+        terminal.give({"k": found.k, "reason": found.reason, "table": found.table, "notes": terminal.notes})
+        return
+    terminal.show(_table(found.table, found.k), heading(f"k = {found.k}", found.reason), "")
+
+
+def _chooser() -> Any:
+    try:
+        return import_module("powerkmeans.choose").choose_k
+    except ModuleNotFoundError as error:
+        raise usage("This build of powerkmeans has no choose-k yet.") from error
+
+
+def _on(bar: Bar) -> Any:
+    """What tells the bar: how many numbers of clusters are done, of how many."""
+
+    def tell(done: int, total: int, *about: Any) -> None:
+        bar.update(done / max(total, 1), " ".join(map(str, about)) or f"{done} of {total}")
+
+    return tell
+
+
+def _table(table: dict[str, Any], best: int) -> Any:
+    names = list(table)
+    rows = []
+    for line in zip(*(np.asarray(table[name]).tolist() for name in names), strict=True):
+        style = "bold cyan" if line[0] == best else ""
+        rows.append(
+            [Text(number(value) if isinstance(value, (int, float)) else str(value), style) for value in line]
+        )
+    return grid(names, rows, left=0)

@@ -1,0 +1,155 @@
+"""``fit --dry-run``: what a fit would take, from a short fit to a few rows."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from powerkmeans.cli.bundle import rows_of
+from powerkmeans.cli.errors import UserError
+from powerkmeans.cli.inputs import Inputs
+from powerkmeans.cli.memory import available_bytes, duration, size
+from powerkmeans.cli.modelling import fitted
+from powerkmeans.cli.terminal import Terminal, facts, heading
+from powerkmeans.engines import NumpyOptions
+from powerkmeans.estimators import KernelPowerKMeans, MultiViewPowerKMeans
+from powerkmeans.fitting.pilot import PILOT_ROWS, ROWS_PER_CLUSTER, SMALLER
+
+# rows of the first probe, at least so many and so many a cluster; the second has that many times as many
+_PROBE_ROWS, _PROBE_PER_CLUSTER, _LARGER = 1000, 20, 4
+# passes over all rows that a fit makes besides the annealing: hashes, means, scatter, k-means steps, labels
+_FULL_PASSES = 8
+_PASS_ROWS = 2**15
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What to expect of a fit; seconds and bytes are estimates."""
+
+    n_samples: int
+    n_clusters: int
+    views: dict[str, tuple[int, float]]
+    probe_rows: int
+    probe_seconds: float
+    seconds: float
+    data_bytes: int
+    feature_bytes: int
+    read_seconds: float
+    dtype: str
+
+    @property
+    def bytes(self) -> int:
+        return self.data_bytes + self.feature_bytes
+
+
+class Probe(NamedTuple):
+    """A fit to some of the rows."""
+
+    n_rows: int
+    seconds: float
+    model: Any
+
+    @property
+    def iterations(self) -> int:
+        return sum(run["n_iter"] for run in self.model.restarts_)
+
+
+def estimate(inputs: Inputs, parameters: dict[str, Any], read_seconds: float, terminal: Terminal) -> Estimate:
+    """Fit a few rows and a few more, and reckon with how the work grows."""
+    n, k = inputs.samples.n_samples, parameters["n_clusters"]
+    if n < k:
+        raise UserError(f"There are {n} samples, fewer than the {k} clusters that -k asks for.")
+    few = min(n, max(_PROBE_ROWS, _PROBE_PER_CLUSTER * k))
+    with terminal.bar("Probing") as bar, terminal.hearing_warnings():
+        bar.wait(f"fits to {few:,} rows and more")
+        _probe(inputs, parameters, few)  # loads what is loaded once
+        probes = [_probe(inputs, parameters, m) for m in sorted({few, min(n, _LARGER * few)})]
+        pass_seconds = _pass_seconds(probes[-1].model, inputs)
+    arrays = list(inputs.X.values()) if isinstance(inputs.X, dict) else [inputs.X]
+    return Estimate(
+        n_samples=n,
+        n_clusters=k,
+        views={view.name: (len(view.columns), inputs.samples.coverage(view.name)) for view in inputs.views},
+        probe_rows=probes[-1].n_rows,
+        probe_seconds=probes[-1].seconds,
+        seconds=_seconds(probes, n, pass_seconds),
+        data_bytes=2 * sum(array.nbytes for array in arrays),
+        feature_bytes=_feature_bytes(probes[-1].model, n, parameters["engine"]),
+        read_seconds=read_seconds,
+        dtype=str(np.result_type(*arrays)),
+    )
+
+
+def _probe(inputs: Inputs, parameters: dict[str, Any], n_rows: int) -> Probe:
+    rng = np.random.default_rng(0)
+    rows = np.sort(rng.choice(inputs.samples.n_samples, n_rows, replace=False))
+    X = rows_of(inputs.X, rows)
+    start = time.perf_counter()
+    model = fitted((MultiViewPowerKMeans if inputs.several else KernelPowerKMeans)(**parameters), X)
+    return Probe(n_rows, time.perf_counter() - start, model)
+
+
+def _pass_seconds(model: Any, inputs: Inputs) -> float:
+    """What labelling all rows would take, by some of them."""
+    n, m = inputs.samples.n_samples, min(inputs.samples.n_samples, _PASS_ROWS)
+    start = time.perf_counter()
+    model.predict(rows_of(inputs.X, slice(m)))
+    return (time.perf_counter() - start) * n / m
+
+
+def _seconds(probes: list[Probe], n: int, pass_seconds: float) -> float:
+    """An iteration takes a constant and so much a row, of those that are annealed; passes over all rows are added.
+
+    Exact kernels grow with the square.
+    """
+    small, large = probes[0], probes[-1]
+    if large.model._fit.model.problem.dual:
+        return large.seconds * (n / large.n_rows) ** 2
+    pilot = max(PILOT_ROWS, ROWS_PER_CLUSTER * large.model.n_clusters)
+    annealed = pilot if n >= SMALLER * pilot else n
+    each = [probe.seconds / probe.iterations for probe in (small, large)]
+    a_row = max(0.0, each[1] - each[0]) / max(1, large.n_rows - small.n_rows)
+    annealing = large.iterations * (each[1] + a_row * (annealed - large.n_rows))
+    return annealing + (_FULL_PASSES * pass_seconds if annealed < n else 0.0)
+
+
+def _feature_bytes(model: Any, n: int, engine: Any) -> int:
+    """Features are kept as far as the engine's budget goes; kernel matrices always."""
+    found = model._fit.model
+    if found.problem.dual:
+        return 8 * n * n
+    budget = engine.memory_budget if isinstance(engine, NumpyOptions) else NumpyOptions().memory_budget
+    return int(min(n * found.problem.splits[-1] * found.dtype.itemsize, budget))
+
+
+def show_estimate(found: Estimate, terminal: Terminal) -> None:
+    """Tell what to expect."""
+    if terminal.as_json:
+        listed = [{"view": n, "columns": c, "coverage": share} for n, (c, share) in found.views.items()]
+        terminal.give(
+            {**vars(found), "bytes": found.bytes, "views": listed, "dry_run": True, "notes": terminal.notes}
+        )
+        return
+    views = [f"{name} ({columns:,} columns)" for name, (columns, _) in found.views.items()]
+    free = available_bytes()
+    room = "" if free is None else f"; {size(free)} are free"
+    terminal.show(
+        heading("Dry run", "the input is in order; nothing was written"),
+        facts(
+            [
+                ("shape", f"{found.n_samples:,} samples · {', '.join(views)} · {found.n_clusters} clusters"),
+                ("memory", f"about {size(found.bytes)}{room}"),
+                ("", f"read as {found.dtype}: rows and scaled rows {size(found.data_bytes)}"),
+                ("", f"features {size(found.feature_bytes)}"),
+                (
+                    "time",
+                    f"about {duration(found.seconds)} for the fit, reading took {duration(found.read_seconds)}",
+                ),
+                ("", f"an estimate, from a fit to {found.probe_rows:,} rows in {duration(found.probe_seconds)}"),
+            ]
+        ),
+        "",
+    )

@@ -1,0 +1,135 @@
+"""``powerkmeans explain``: what a model found."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from rich.text import Text
+
+from powerkmeans.cli.answers import view_table
+from powerkmeans.cli.bundle import Bundle, load_bundle
+from powerkmeans.cli.terminal import Terminal, facts, grid, heading, number
+from powerkmeans.cli.work.predict import read_for
+from powerkmeans.cli.work.summary import bandwidths, cluster_table, view_weights
+
+
+def run(options: dict[str, Any]) -> None:
+    """Tell what is in a model; judge its views on new data if there is any."""
+    terminal = Terminal(quiet=options["quiet"], as_json=options["as_json"])
+    bundle = load_bundle(options["model"])
+    views = bundle.found.get("views")
+    if options["data"]:
+        X = bundle.inputs(read_for(bundle, options, terminal))
+        with terminal.hearing_warnings():
+            views = view_table(bundle.estimator, X, tuple(view.name for view in bundle.views))
+    clusters = cluster_columns(bundle, options["n_columns"])
+    if terminal.as_json:
+        terminal.give(_as_json(bundle, views, clusters) | {"notes": terminal.notes})
+        return
+    model = bundle.estimator
+    about = f"{len(model.labels_):,} samples · {model.n_clusters} clusters · {model.membership}"
+    terminal.show(heading(type(model).__name__, about), facts(_facts(bundle)))
+    terminal.show(cluster_table(_sizes(bundle), bundle.found.get("n_noise", 0)))
+    if views is not None:
+        terminal.show(_views(views, bundle))
+    if clusters:
+        terminal.show(_columns(clusters))
+    else:
+        terminal.say(
+            "Saved from Python: which columns set clusters apart is not known; give DATA to judge the views."
+        )
+
+
+def cluster_columns(bundle: Bundle, most: int) -> list[list[dict[str, Any]]]:
+    """For each cluster the columns in which its mean is farthest from that of all, in standard deviations."""
+    profiles = bundle.found.get("profiles")
+    if not profiles:
+        return []
+    labels = [(view.name, column) for view in bundle.views for column in view.columns]
+    parts = [_offsets(np.asarray(profiles[view.name]), bundle, place) for place, view in enumerate(bundle.views)]
+    offsets = np.nan_to_num(np.concatenate(parts, axis=1))
+    found = []
+    for row in offsets:
+        order = [int(place) for place in np.argsort(-np.abs(row), kind="stable")[:most] if row[place] != 0]
+        found.append([{"view": labels[p][0], "column": labels[p][1], "offset": float(row[p])} for p in order])
+    return found
+
+
+def _offsets(means: Any, bundle: Bundle, place: int) -> Any:
+    """Cluster means less the mean over all samples, in the columns' standard deviations; 0 for constant ones."""
+    scaling = bundle.views[place].scaling
+    sizes = _sizes(bundle)[:, None] * np.isfinite(means)
+    overall = np.sum(np.where(np.isfinite(means), means, 0) * sizes, axis=0) / np.maximum(np.sum(sizes, axis=0), 1)
+    unit = np.where(scaling.constant, np.inf, scaling.deviation / scaling.scale)
+    return (means - overall) / unit
+
+
+def _sizes(bundle: Bundle) -> Any:
+    sizes = bundle.found.get("sizes")
+    model = bundle.estimator
+    return np.asarray(np.bincount(model.labels_, minlength=model.n_clusters) if sizes is None else sizes)
+
+
+def _facts(bundle: Bundle) -> list[tuple[str, Any]]:
+    model = bundle.estimator
+    restart = model.restarts_[model.best_restart_]
+    pairs = [
+        ("features", f"{model.feature_map}, kernel {model.kernel}, {_list(model.n_components_)} components"),
+        ("bandwidth", ", ".join("none" if width is None else f"{width:.4g}" for width in bandwidths(bundle))),
+        ("scaling", bundle.scale),
+        ("run", f"{restart['init']}: {model.status_}, {model.n_iter_} iterations, {restart['n_moves']} moves"),
+        ("cost", f"{model.inertia_:.6g}"),
+    ]
+    if bundle.threshold is not None:
+        pairs.append(("outliers", f"score above {bundle.threshold:.3f}"))
+    return pairs
+
+
+def _list(value: Any) -> str:
+    """Numbers of views, one for all if they are equal."""
+    values = np.unique(value).tolist()
+    return ", ".join(map(str, values if len(values) == 1 else np.atleast_1d(value).tolist()))
+
+
+def _views(views: dict[str, Any], bundle: Bundle) -> Any:
+    if len(views["view"]) > 1:
+        return view_weights(views, bandwidths(bundle))
+    rows = [[number(views[name][0]) for name in ("n_features", "explained", "silhouette")]]
+    return grid(["columns", "explained", "silhouette"], rows, left=0)
+
+
+def _columns(clusters: list[list[dict[str, Any]]]) -> Any:
+    rows = []
+    for cluster, columns in enumerate(clusters):
+        words = Text(", ").join(
+            Text.assemble(
+                entry["column"], (f" {entry['offset']:+.1f}", "cyan" if entry["offset"] > 0 else "magenta")
+            )
+            for entry in columns
+        )
+        rows.append([str(cluster), words])
+    return grid(["cluster", "set apart by (mean of the cluster less that of all, in deviations)"], rows, left=2)
+
+
+def _as_json(bundle: Bundle, views: dict[str, Any] | None, clusters: Any) -> dict[str, Any]:
+    model = bundle.estimator
+    return {
+        "estimator": type(model).__name__,
+        "parameters": {name: _plain(value) for name, value in model.get_params(deep=False).items()},
+        "n_samples": len(model.labels_),
+        "cluster_sizes": _sizes(bundle),
+        "views": views,
+        "bandwidth": bandwidths(bundle),
+        "scale": bundle.scale,
+        "threshold": bundle.threshold,
+        "columns": {view.name: list(view.columns) for view in bundle.views},
+        "clusters": clusters,
+        "status": str(model.status_),
+        "n_iter": model.n_iter_,
+        "inertia": model.inertia_,
+    }
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, (str, int, float, bool, list, dict, type(None))) else str(value)

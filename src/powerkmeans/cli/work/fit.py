@@ -1,0 +1,185 @@
+"""``powerkmeans fit``: read, fit, write, sum up."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from powerkmeans.cli.answers import (
+    all_scores,
+    cluster_profiles,
+    highest,
+    label_blocks,
+    membership_blocks,
+    share_threshold,
+    view_table,
+    without_noise,
+)
+from powerkmeans.cli.bundle import Bundle, save_bundle
+from powerkmeans.cli.errors import usage
+from powerkmeans.cli.inputs import InputOptions, Inputs, chosen, read_inputs, tell_input
+from powerkmeans.cli.modelling import ModelOptions, fit_estimator
+from powerkmeans.cli.outputs import Columns, Outputs, check_table_name, write_table
+from powerkmeans.cli.terminal import Terminal
+from powerkmeans.cli.work.estimate import estimate, show_estimate
+from powerkmeans.cli.work.summary import show_summary
+
+T = TypeVar("T")
+MODEL, REPORT = "model.npz", "report.html"
+
+
+@dataclass
+class Stopwatch:
+    """Seconds by what they were spent on."""
+
+    seconds: dict[str, float]
+
+    def time(self, what: str, work: Callable[[], T]) -> T:
+        """Do something and remember how long it took."""
+        start = time.perf_counter()
+        result = work()
+        self.seconds[what] = time.perf_counter() - start
+        return result
+
+
+def run(options: dict[str, Any]) -> None:
+    """Check what can be checked, then read, fit and write."""
+    terminal = Terminal(quiet=options["quiet"], as_json=options["as_json"])
+    model, reading = chosen(ModelOptions, options), chosen(InputOptions, options)
+    model.parameters(several=True)  # a wrong value is told before anything is read
+    outputs = planned_outputs(options, terminal)
+    if not options["dry_run"]:
+        outputs.check()
+    watch = Stopwatch({})
+    inputs = watch.time("read", lambda: read_inputs(reading, terminal))
+    tell_input(inputs, reading, terminal)
+    parameters = model.parameters(several=inputs.several)
+    if options["dry_run"]:
+        show_estimate(estimate(inputs, parameters, watch.seconds["read"], terminal), terminal)
+        return
+    if model.entropy is not None and not inputs.several:
+        terminal.note("--entropy is for several views; there is one.")
+    fit_and_write(inputs, parameters, reading, options, Plan(outputs, watch, terminal))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Where results go, how long they take, and who is told.
+
+    ``others`` are tables to write besides, by their names among the outputs.
+    """
+
+    outputs: Outputs
+    watch: Stopwatch
+    terminal: Terminal
+    others: dict[str, Columns] = field(default_factory=dict)
+
+
+def fit_and_write(
+    inputs: Inputs, parameters: dict[str, Any], reading: InputOptions, options: dict[str, Any], plan: Plan
+) -> None:
+    """Fit, find out about the clusters, write everything at once, and sum it up."""
+    terminal, watch = plan.terminal, plan.watch
+    estimator = watch.time("fit", lambda: fit_estimator(inputs, parameters, terminal))
+    bundle = watch.time("describe", lambda: described(estimator, inputs, reading, options["outliers"], terminal))
+    start = time.perf_counter()
+    with plan.outputs.staged() as folder:
+        write_all(bundle, inputs, folder, plan)
+    watch.seconds["write"] = time.perf_counter() - start
+    show_summary(bundle, inputs, plan.outputs, watch.seconds, terminal)
+
+
+def described(
+    estimator: Any, inputs: Inputs, reading: InputOptions, outliers: float, terminal: Terminal
+) -> Bundle:
+    """A fitted estimator with its input and what there is to tell about its clusters."""
+    n_clusters, names = estimator.n_clusters, tuple(view.name for view in inputs.views)
+    possibilistic = estimator.membership == "possibilistic"
+    with terminal.bar("Describing") as bar, terminal.hearing_warnings():
+        scores = all_scores(estimator, inputs.X, inputs.samples.n_samples)
+        bar.update(0.5)
+        threshold = share_threshold(scores, outliers) if possibilistic else None
+        labels = without_noise(estimator.labels_, scores, threshold)
+        found = {
+            "views": view_table(estimator, inputs.X, names),
+            "profiles": cluster_profiles(inputs.X, estimator.labels_, n_clusters, names),
+            "sizes": np.bincount(labels[labels >= 0], minlength=n_clusters),
+            "n_noise": int(np.sum(labels < 0)),
+            "highest": highest(inputs.samples, scores) if possibilistic else [],
+            "files": [Path(name.rpartition("=")[2]).name for name in reading.data],
+        }
+    return Bundle(
+        estimator,
+        inputs.views,
+        scale=reading.scale,
+        named=inputs.named,
+        id_column=reading.id_column,
+        threshold=threshold,
+        found=found,
+    )
+
+
+def planned_outputs(options: dict[str, Any], terminal: Terminal) -> Outputs:
+    """Which files will be written, if what writes them is installed."""
+    kind = options["table_format"]
+    check_table_name(f"labels.{kind}")
+    names = [f"labels.{kind}", *([f"memberships.{kind}"] if options["memberships"] else []), MODEL]
+    if options["report"] is not False and report_writer(demanded=bool(options["report"])) is not None:
+        names.append(REPORT)
+    if options["outliers"] and options["membership"] == "fuzzy":
+        raise usage("--outliers needs scores, which --membership fuzzy does not have.")
+    return Outputs(options["output"], names, overwrite=options["overwrite"], inputs=options["data"])
+
+
+def report_writer(*, demanded: bool) -> Any:
+    """What writes reports; None if this build has none and none was demanded."""
+    try:
+        return import_module("powerkmeans.report").write_report
+    except ModuleNotFoundError as error:
+        if demanded:
+            raise usage("This build of powerkmeans writes no reports yet; leave out --report.") from error
+        return None
+
+
+def write_all(bundle: Bundle, inputs: Inputs, folder: Path, plan: Plan) -> None:
+    """Write every file that was planned into a folder."""
+    samples, X = inputs.samples, inputs.X
+    for name in plan.outputs.names:
+        path = folder / name
+        with plan.terminal.bar("Writing", name) as bar:
+            if name in plan.others:
+                write_table(path, iter([plan.others[name]]))
+            elif name == MODEL:
+                save_bundle(bundle, path)
+            elif name == REPORT:
+                bar.wait()
+                _write_report(path, bundle, inputs)
+            elif name.startswith("labels"):
+                write_table(path, label_blocks(bundle, X, samples, bar, bundle.estimator.labels_))
+            else:
+                write_table(path, membership_blocks(bundle, X, samples, bar))
+
+
+def _write_report(path: Path, bundle: Bundle, inputs: Inputs) -> None:
+    names: Any = {view.name: list(view.columns) for view in inputs.views}
+    original: Any = dict(inputs.samples.views)
+    if not inputs.several:
+        names, original = next(iter(names.values())), next(iter(original.values()))
+    ids: NDArray[Any] | None = None if inputs.samples.ids is None else inputs.samples.ids.values
+    report_writer(demanded=True)(
+        path,
+        bundle.estimator,
+        inputs.X,
+        ids=ids,
+        title=", ".join(bundle.found["files"]),
+        feature_names=names,
+        original=original,
+        scaling=bundle.scale,
+    )

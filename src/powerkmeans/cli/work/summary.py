@@ -1,0 +1,104 @@
+"""What a fit found, on one screen or as one JSON object."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from rich.text import Text
+
+from powerkmeans.cli.bundle import Bundle
+from powerkmeans.cli.inputs import Inputs
+from powerkmeans.cli.memory import duration
+from powerkmeans.cli.outputs import Outputs
+from powerkmeans.cli.terminal import NOTHING, Terminal, facts, grid, heading, number, share_bar
+
+_MOST_CLUSTERS = 40
+
+
+def show_summary(
+    bundle: Bundle, inputs: Inputs, outputs: Outputs, seconds: dict[str, float], terminal: Terminal
+) -> None:
+    """Tell cluster sizes, view weights, outliers, times and files."""
+    if terminal.as_json:
+        terminal.give(as_json(bundle, inputs, outputs, seconds) | {"notes": terminal.notes})
+        return
+    if terminal.quiet:
+        return
+    model, found = bundle.estimator, bundle.found
+    samples = inputs.samples.n_samples
+    about = f"{samples:,} samples · {inputs.n_columns:,} columns · {model.n_clusters} clusters"
+    terminal.show("", heading(", ".join(found["files"]), about))
+    terminal.show(cluster_table(found["sizes"], found["n_noise"]))
+    if inputs.several:
+        terminal.show(view_weights(found["views"], bandwidths(bundle)))
+    pairs: list[tuple[str, Any]] = [("outliers", _outliers(bundle))] if found["highest"] else []
+    pairs.append(("fit", f"{model.status_}, {model.n_iter_} iterations of the run that was kept"))
+    pairs.append(("scaling", f"{bundle.scale}; seed {model.random_state}"))
+    pairs.append(("time", " · ".join(f"{what} {duration(value)}" for what, value in seconds.items())))
+    pairs.append(("written", f"{outputs.folder}/: {', '.join(outputs.names)}"))
+    terminal.show(facts(pairs), "")
+
+
+def cluster_table(sizes: Any, n_noise: int = 0) -> Any:
+    """Sizes of the clusters as numbers and bars."""
+    total, largest = int(np.sum(sizes)) + n_noise, max(int(np.max(sizes)), n_noise)
+    named = [(str(cluster), int(size)) for cluster, size in enumerate(sizes)]
+    if len(named) > _MOST_CLUSTERS:
+        rest = named[_MOST_CLUSTERS:]
+        named = [*named[:_MOST_CLUSTERS], (f"{len(rest)} more", sum(size for _, size in rest))]
+    named += [("-1 (outliers)", n_noise)] if n_noise else []
+    rows = [[name, share_bar(size, largest), number(size), f"{size / total:.1%}"] for name, size in named]
+    return grid(["cluster", "", "samples", "share"], rows, left=2)
+
+
+def view_weights(views: dict[str, Any], widths: list[float | None]) -> Any:
+    """Weights of the views as numbers and bars."""
+    largest = max(views["weight"])
+    rows = []
+    for place, name in enumerate(views["view"]):
+        weight, coverage, width = views["weight"][place], views["coverage"][place], widths[place]
+        numbers = [number(weight), number(views["n_features"][place]), f"{coverage:.1%}"]
+        numbers += [number(views["agreement"][place]), NOTHING if width is None else f"{width:.4g}"]
+        rows.append([name, share_bar(weight, largest), *numbers])
+    return grid(["view", "", "weight", "columns", "samples", "agreement", "bandwidth"], rows, left=2)
+
+
+def bandwidths(bundle: Bundle) -> list[float | None]:
+    """The bandwidth of each view, None where there is no kernel."""
+    given = bundle.estimator.bandwidth_
+    values: list[Any] = list(given) if isinstance(given, np.ndarray) else [given]
+    return [None if value is None or not np.isfinite(value) else float(value) for value in values]
+
+
+def _outliers(bundle: Bundle) -> Text:
+    """The samples with the highest scores."""
+    worst = ", ".join(f"{entry['sample']} ({entry['score']:.2f})" for entry in bundle.found["highest"])
+    n_noise = bundle.found["n_noise"]
+    labelled = f"{n_noise:,} labelled -1 (score above {bundle.threshold:.3f}); " if n_noise else ""
+    return Text.assemble(labelled, "highest scores: ", worst)
+
+
+def as_json(bundle: Bundle, inputs: Inputs, outputs: Outputs, seconds: dict[str, float]) -> dict[str, Any]:
+    """The same for scripts."""
+    model, found = bundle.estimator, bundle.found
+    views = [
+        {name: column[place] for name, column in found["views"].items()} | {"bandwidth": width}
+        for place, width in enumerate(bandwidths(bundle))
+    ]
+    return {
+        "files": found["files"],
+        "n_samples": inputs.samples.n_samples,
+        "n_columns": inputs.n_columns,
+        "n_clusters": model.n_clusters,
+        "cluster_sizes": found["sizes"],
+        "views": views,
+        "outliers": {"labelled": found["n_noise"], "threshold": bundle.threshold, "highest": found["highest"]},
+        "scale": bundle.scale,
+        "seed": model.random_state,
+        "status": str(model.status_),
+        "n_iter": model.n_iter_,
+        "inertia": model.inertia_,
+        "seconds": seconds,
+        "outputs": {name.partition(".")[0]: outputs.folder / name for name in outputs.names},
+    }

@@ -1,0 +1,126 @@
+"""Real processes: interrupts, pipes, terminals, and what help imports."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_helpers import leftovers
+
+SOURCE = Path(__file__).parents[2] / "src"
+COMMAND = [sys.executable, "-m", "powerkmeans"]
+# a fit that never ends by itself, told on stderr once it has begun
+ENDLESS = """
+import sys, time
+from powerkmeans.cli.work import fit
+def fitting(*args):
+    print("begun", file=sys.stderr, flush=True)
+    time.sleep(60)
+{patch}
+from powerkmeans.cli import main
+sys.argv = ["powerkmeans", "fit", "t.npy", "-k", "3", "-o", "out"]
+sys.exit(main())
+"""
+IN_THE_FIT = "fit.fit_estimator = fitting"
+IN_WRITING = "fit.save_bundle = fitting"
+
+
+@pytest.fixture
+def environment():
+    path = os.pathsep.join([str(SOURCE), os.environ.get("PYTHONPATH", "")])
+    return {**os.environ, "PYTHONPATH": path, "COLUMNS": "100", "TERM": "xterm-256color"}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    rng = np.random.default_rng(0)
+    np.save(tmp_path / "t.npy", rng.normal(size=(90, 3)) + 8 * (np.arange(90) % 3)[:, None])
+    return tmp_path
+
+
+@pytest.mark.parametrize("patch", [IN_THE_FIT, IN_WRITING])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupt_leaves_nothing_behind(folder, environment, patch, number, code):
+    command = [sys.executable, "-c", ENDLESS.format(patch=patch)]
+    process = subprocess.Popen(command, cwd=folder, env=environment, stderr=subprocess.PIPE, text=True)
+    said = ""
+    while "begun" not in said:
+        line = process.stderr.readline()
+        assert line, said
+        said += line
+    if patch == IN_WRITING:
+        assert any(name.startswith("out/.powerkmeans-") for name in leftovers(folder))
+    time.sleep(0.1)
+    process.send_signal(number)
+    _, rest = process.communicate(timeout=60)
+    assert process.returncode == code
+    assert rest.strip().splitlines()[-1].startswith("Error: ")
+    assert "nothing was written" in rest
+    assert "Traceback" not in rest
+    assert leftovers(folder) == ["t.npy"]
+
+
+def test_help_imports_nothing_heavy(environment):
+    code = (
+        "import sys, powerkmeans.cli.app as a\n"
+        "try: a.app.main(['fit', '--help'], prog_name='powerkmeans')\n"
+        "except SystemExit: pass\n"
+        "heavy = {m.split('.')[0] for m in sys.modules} & {'numpy', 'scipy', 'sklearn', 'rich', 'pandas'}\n"
+        "print(*heavy, file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert "Usage: powerkmeans fit" in done.stdout
+    assert done.stderr.strip() == ""
+
+
+def test_without_click_the_way_to_install_it_is_told(environment):
+    code = "import sys; sys.modules['click'] = None; from powerkmeans.cli import main; sys.exit(main())"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 5
+    assert (
+        done.stderr == "Error: the powerkmeans command needs click. Install it: pip install 'powerkmeans[cli]'\n"
+    )
+
+
+def test_in_a_pipe_there_are_answers_and_no_bars_and_a_closed_one_is_no_error(folder, environment):
+    fit = [*COMMAND, "fit", "t.npy", "-k", "3", "-o", "out"]
+    done = subprocess.run(fit, cwd=folder, env=environment, capture_output=True, text=True, check=True)
+    assert "\x1b" not in done.stdout + done.stderr
+    assert all(line == line.rstrip() for line in done.stdout.splitlines())
+    predict = [*COMMAND, "predict", "out/model.npz", "t.npy"]
+    process = subprocess.Popen(
+        predict, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    process.stdout.close()
+    with process.stderr as stderr:
+        assert stderr.read() == b""
+    assert process.wait() == 141
+
+
+def test_shell_completion_is_clicks(environment):
+    done = subprocess.run(
+        COMMAND,
+        env={**environment, "_POWERKMEANS_COMPLETE": "bash_source"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "_powerkmeans_completion" in done.stdout
+    wanted = {
+        **environment,
+        "_POWERKMEANS_COMPLETE": "bash_complete",
+        "COMP_WORDS": "powerkmeans pre",
+        "COMP_CWORD": "1",
+    }
+    done = subprocess.run(COMMAND, env=wanted, capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "plain,predict"
