@@ -3,7 +3,7 @@
 python -m benchmarks.report_size [--most 1000000] [--folder FOLDER]
 
 Rows of 10 columns around 10 centres, one in a hundred far from all of them, in a file that is mapped into memory;
-a possibilistic model with Fourier features. Each report is written by a process of its own; its memory is the
+a possibilistic model, otherwise by default. Each report is written by a process of its own; its memory is the
 largest anonymous one (the page cache is not its own). Then the widest pages: many clusters, many columns, both.
 """
 
