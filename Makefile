@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: demo test lint format bench bench-speedups bench-scaling bench-startup bench-peers bench-starts bench-noise bench-choose-k noise study theorems paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures dist dist-test clean help
+.PHONY: demo test lint format bench bench-speedups bench-scaling bench-startup bench-peers bench-starts bench-noise bench-choose-k bench-report noise study theorems paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures dist dist-test clean help
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -25,7 +25,7 @@ $(VENV)/.dev: pyproject.toml $(NATIVE) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@ $(VENV)/.run
 
-demo: $(VENV)/.run  ## cluster views of the handwritten digits, clean and spoilt; tables, labels and pictures
+demo: $(VENV)/.run  ## cluster views of the handwritten digits, clean and spoilt; tables, labels, a report and pictures
 	$(BIN)/python examples/views.py
 	@echo
 	$(BIN)/python examples/digits.py
@@ -65,6 +65,9 @@ study: $(VENV)/.run  ## the study that sets the defaults, in the folder POWERKME
 
 bench-noise: $(VENV)/.run  ## the weight that a view of noise keeps, by its dimension
 	$(BIN)/python -m benchmarks.noise_view
+
+bench-report: $(VENV)/.run  ## size of the report, its time and memory, up to a million rows
+	$(BIN)/python -m benchmarks.report_size
 
 noise: $(VENV)/.run  ## spoilt samples and views: accuracy and outlier scores beside others; goes on where it was stopped
 	$(BIN)/python -m benchmarks.noise --jobs $(JOBS)

@@ -3,7 +3,7 @@
 python examples/views.py [--seeds 5] [--output demo_output]
 
 Prints on stdout what each step does to view weights, outlier scores and labels; writes one line a sample
-(views_samples.csv) and a picture (views.png).
+(views_samples.csv), a picture (views.png) and the report of the last fit (views.html).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from sklearn.metrics import roc_auc_score
 from digits import COLOURS, two_views
 from powerkmeans import MultiViewPowerKMeans, explain_views
 from powerkmeans.metrics import clustering_accuracy
+from powerkmeans.report import write_report
 
 OUTLIERS, MISSING, THRESHOLD_SHARE = 0.10, 0.20, 0.10
 
@@ -142,6 +143,26 @@ def draw(model: MultiViewPowerKMeans, step: Step, means: dict[str, dict[str, flo
     plt.close(figure)
 
 
+def write_page(model: MultiViewPowerKMeans, step: Step, path: Path) -> None:
+    """The report, with pixels in grey levels from 0 to 16."""
+    names = {
+        "pixels": [f"row {row}, column {column}" for row in range(8) for column in range(8)],
+        "strokes": [f"{30 * a}\u00b0 in field {r},{c}" for a in range(6) for r in range(4) for c in range(4)],
+        "noise": [f"noise {i}" for i in range(64)],
+    }
+    write_report(
+        path,
+        model,
+        step.views,
+        ids=[f"image {i}" for i in range(len(step.images))],
+        title="Handwritten digits in three views",
+        feature_names=names,
+        original={**step.views, "pixels": 16 * step.images.reshape(len(step.images), 64)},
+        scaling="each view centred and at the same spread",
+        overwrite=True,
+    )
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=5)
@@ -178,12 +199,13 @@ def main() -> int:
         arguments.output / "views_samples.csv", table, ["%d", "%d", "%.4f", "%d", "%d", "%d"], ",",
         header="sample,cluster,outlier_score,is_shuffled,lacks_strokes,digit", comments="",
     )  # fmt: skip
+    write_page(model, last, arguments.output / "views.html")
     try:
         draw(model, last, means, arguments.output / "views.png")
     except ImportError:
         print("No picture: matplotlib is missing; pip install 'powerkmeans[plot]'", file=sys.stderr)
         return 1
-    print(f"Samples and picture written to {arguments.output}/: views_samples.csv, views.png")
+    print(f"Samples, report and picture written to {arguments.output}/: views_samples.csv, views.html, views.png")
     return 0
 
 

@@ -11,7 +11,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from powerkmeans import exceptions, metrics, sc
+    from powerkmeans import exceptions, metrics, report, sc
     from powerkmeans.choose import choose_k
     from powerkmeans.critical import critical_exponent
     from powerkmeans.estimators import KernelPowerKMeans, MultiViewPowerKMeans
@@ -30,6 +30,7 @@ __all__ = [
     "load",
     "metrics",
     "open_source",
+    "report",
     "sc",
     "suggest_n_components",
 ]
@@ -46,6 +47,7 @@ _HOMES = {
     "explain_views": "explain",
     "metrics": None,
     "open_source": "sources",
+    "report": None,
     "sc": None,
     "suggest_n_components": "features.dimension",
 }

@@ -8,7 +8,8 @@ import numpy as np
 
 from powerkmeans.estimators.base import PowerKMeansBase
 from powerkmeans.fit import precise_evidence
-from powerkmeans.types import Array
+from powerkmeans.model import Model
+from powerkmeans.types import Array, Views
 
 
 class ViewTable(dict[str, Array]):
@@ -74,20 +75,23 @@ def explain_views(model: PowerKMeansBase, X: Any, *, sample_weight: Any = None, 
     """
     if not isinstance(model, PowerKMeansBase):
         raise TypeError(f"explain_views takes a fitted estimator of powerkmeans, got a {type(model).__name__}.")
-    views = model._check_new(X, present, sample_weight)
-    found = model._fit.model
-    sums = precise_evidence(found, views, model.engine)
+    return view_table(model._fit.model, model._check_new(X, present, sample_weight), model.engine)
+
+
+def view_table(model: Model, views: Views, engine: Any) -> ViewTable:
+    """The table of :func:`explain_views`, of views that have been checked."""
+    sums = precise_evidence(model, views, engine)
     within = np.where(sums.total > 0, sums.within / np.where(sums.total > 0, sums.total, 1), 1.0)
     within = np.where(sums.count > 0, within, np.nan)
     count = np.where(sums.count > 0, sums.count, np.nan)
     columns = {
         "coverage": (sums.count / float(np.sum(views.weight, dtype=np.float64)), np.nan),
-        "weight": (found.parameters.view_weights, 0.0),
+        "weight": (model.parameters.view_weights, 0.0),
         "distance_share": (sums.share / max(float(np.sum(sums.share)), np.finfo(np.float64).tiny), 0.0),
         "explained": (1 - within, np.nan),
         "agreement": (sums.agreement / count, np.nan),
         "silhouette": (sums.silhouette / count, np.nan),
     }
-    table = ViewTable(view=np.array(found.view_names, dtype=object), n_features=np.array(found.view_widths))
-    table.update({name: found.for_all_views(values, otherwise) for name, (values, otherwise) in columns.items()})
+    table = ViewTable(view=np.array(model.view_names, dtype=object), n_features=np.array(model.view_widths))
+    table.update({name: model.for_all_views(values, otherwise) for name, (values, otherwise) in columns.items()})
     return table

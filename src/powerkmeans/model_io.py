@@ -161,6 +161,8 @@ def _pack_result(result: FitResult) -> tuple[dict[str, Any], dict[str, Any]]:
         "n_used": result.n_used,
         "n_apart": result.n_apart,
         "best": result.best,
+        "troubles": list(result.troubles),
+        "advice": list(result.advice),
         "restarts": [{k: _plain(v) for k, v in vars(r).items()} for r in result.restarts],
     }
     arrays = {
@@ -213,6 +215,8 @@ def _unpack_result(header: dict[str, Any], arrays: dict[str, Any]) -> FitResult:
         n_apart=header["n_apart"],
         restarts=tuple(_unpack_restart(entry) for entry in header["restarts"]),
         best=header["best"],
+        troubles=tuple(header.get("troubles", ())),
+        advice=tuple(header.get("advice", ())),
         history=_unpack_history(arrays),
         stream=_unpack_stream(header, arrays) if "stream" in header else None,
     )

@@ -146,6 +146,15 @@ def column_names(X: Any) -> list[Any] | None:
     return None if names is None or callable(names) else list(names)
 
 
+def plain_label(view: str, label: Any) -> Any:
+    """A column's name without that of its view in front, as a number or a string."""
+    if isinstance(label, str):
+        return label.removeprefix(f"{view}:")
+    if isinstance(label, tuple) and len(label) > 1 and label[0] == view:
+        return plain_label(view, label[1:] if len(label) > 2 else label[1])
+    return label if isinstance(label, int) else str(label)
+
+
 def _n_columns(X: Any) -> int:
     shape = X.shape if hasattr(X, "shape") else np.shape(X)
     if len(shape) != 2:

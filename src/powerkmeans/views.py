@@ -25,6 +25,7 @@ from powerkmeans.tables import (
     filled_rows,
     is_several,
     named_tables,
+    plain_label,
     take_columns,
 )
 from powerkmeans.types import Array, Views
@@ -262,15 +263,7 @@ def _few(labels: Sequence[Any]) -> str:
 def _labels(view: str, table: Any) -> tuple[Any, ...] | None:
     """Names of a view's columns without the view's own, as numbers and strings."""
     names = column_names(table)
-    return None if names is None else tuple(_plain_label(view, name) for name in names)
-
-
-def _plain_label(view: str, label: Any) -> Any:
-    if isinstance(label, str):
-        return label.removeprefix(f"{view}:")
-    if isinstance(label, tuple) and len(label) > 1 and label[0] == view:
-        return _plain_label(view, label[1:] if len(label) > 2 else label[1])
-    return label if isinstance(label, int) else str(label)
+    return None if names is None else tuple(plain_label(view, name) for name in names)
 
 
 def _check_tables(

@@ -28,7 +28,7 @@ LAYERS = [
     ["estimators"],
     ["critical", "explain", "choosing"],
     ["choose", "sc"],
-    ["plotting"],
+    ["plotting", "report"],
     ["__init__"],
     ["cli"],
     ["__main__"],
@@ -111,10 +111,12 @@ def test_exported_names():
         "load",
         "metrics",
         "open_source",
+        "report",
         "sc",
         "suggest_n_components",
     ]
     assert sorted(powerkmeans.metrics.__all__) == ["clustering_accuracy", "normalized_mutual_info", "purity"]
+    assert powerkmeans.report.__all__ == ["write_report"]
     assert powerkmeans.sc.__all__ == ["cluster"]
     assert sorted(powerkmeans.plotting.__all__) == [
         "ConvergenceDisplay",

@@ -17,7 +17,7 @@ TRUTH = np.arange(N) % K
 def test_a_fit_writes_labels_scores_memberships_and_the_model(run, table, tmp_path):
     done = run("fit", table, "--id", "id", "-k", K, "-o", "out")
     assert done.code == 0, done.err
-    assert leftovers(tmp_path / "out") == ["labels.csv", "memberships.csv", "model.npz"]
+    assert leftovers(tmp_path / "out") == ["labels.csv", "memberships.csv", "model.npz", "report.html"]
     labels, degrees = read_csv(tmp_path / "out/labels.csv"), read_csv(tmp_path / "out/memberships.csv")
     assert list(labels) == ["id", "cluster", "typicality", "outlier_score"]
     assert labels["id"] == degrees["id"] == ids()
@@ -87,6 +87,7 @@ def test_json_is_one_object_with_everything(run, table):
         "labels": "out/labels.csv",
         "memberships": "out/memberships.csv",
         "model": "out/model.npz",
+        "report": "out/report.html",
     }
     assert set(answer["seconds"]) == {"read", "fit", "describe", "write"}
     assert answer["status"] == "converged"
@@ -251,6 +252,18 @@ def test_whole_numbers_stay_whole_numbers(run, tmp_path):
     write_csv(tmp_path / "t.csv", [str(i) for i in range(N)], *rows())
     run("fit", "t.csv", "--id", "id", "-k", K, "-o", "out", "--format", "parquet")
     assert parquet.read_table(tmp_path / "out/labels.parquet").to_pydict()["id"] == list(range(N))
+
+
+def test_the_report_is_of_the_table_as_it_was_given(run, table, tmp_path):
+    run("fit", table, "--id", "id", "-k", K, "-o", "out")
+    page = (tmp_path / "out/report.html").read_text(encoding="utf-8")
+    assert "The fit itself saw scaled columns (standard)" in page
+    data = json.loads(page.split('id="data">')[1].split("</script>")[0])
+    values, profiles = rows()[1], data["profiles"]
+    assert data["map"]["id"] == ids()
+    assert sorted(profiles["name"]) == ["a", "b", "c", "d"]
+    overall = dict(zip(profiles["name"], profiles["overall"], strict=True))
+    np.testing.assert_allclose([overall[name] for name in "abcd"], values.mean(axis=0), rtol=1e-2, atol=1e-2)
 
 
 def test_a_report_is_written_with_the_other_files(run, table, tmp_path, monkeypatch):

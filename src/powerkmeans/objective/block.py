@@ -221,15 +221,19 @@ def recompute_small(by_view: list[Array], block: Block, inputs: PassInput, xp: A
 
 
 def block_probabilities(block: Block, inputs: PassInput) -> Array:
-    r"""``g_ij / sum_j g_ij``, (b, k), from ``log g = (s-1) log dtil + m log u`` shifted by its maximum."""
+    r"""``g_ij / sum_j g_ij``, (b, k)."""
     xp = array_namespace(block.views[0])
-    distance, reference = sample_distances(block, inputs, xp)
+    return memberships(*sample_distances(block, inputs, xp), inputs, xp).T
+
+
+def memberships(distance: Array, reference: Array, inputs: PassInput, xp: Any) -> Array:
+    r"""``g_ij / sum_j g_ij``, (k, b), from ``log g = (s-1) log dtil + m log u`` shifted by its maximum."""
     nearest = xp.min(distance, axis=0)
     score = xp.astype(distance == nearest, distance.dtype)
     if inputs.s != -math.inf:
         soft = _log_memberships(distance, reference, inputs, xp)
         score = xp.where(nearest == 0, score, xp.exp(soft - xp.max(soft, axis=0)))
-    return (score / xp.sum(score, axis=0)).T
+    return score / xp.sum(score, axis=0)
 
 
 def _log_memberships(distance: Array, reference: Array, inputs: PassInput, xp: Any) -> Array:

@@ -1,11 +1,18 @@
-"""What each view by itself says about the clusters of a fitted model: sums over a block of rows."""
+"""What a fitted model, and each view by itself, says about the samples of a block."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from powerkmeans.objective.block import PassInput, block_labels, view_cover, view_distances
+from powerkmeans.objective.block import (
+    PassInput,
+    block_labels,
+    memberships,
+    sample_distances,
+    view_cover,
+    view_distances,
+)
 from powerkmeans.types import Array, Block, Sums, array_namespace
 
 
@@ -61,3 +68,23 @@ def _own_and_next(distance: Array, labels: Array, xp: Any) -> tuple[Array, Array
         return own, own
     largest = xp.max(distance) + 1
     return own, xp.min(xp.where(mine, largest, distance), axis=0)
+
+
+def labels_and_probabilities(block: Block, inputs: PassInput) -> Array:
+    """Of each sample its cluster and the probability of it, (b, 2), from distances taken once."""
+    xp = array_namespace(block.views[0])
+    distance, reference = sample_distances(block, inputs, xp)
+    label = xp.astype(xp.argmin(distance, axis=0), distance.dtype)
+    probability = xp.max(memberships(distance, reference, inputs, xp), axis=0)
+    return xp.stack([label, probability], axis=1)
+
+
+def view_shares(block: Block, inputs: PassInput) -> Array:
+    """``alpha_l q_il d_ial``, (b, L): what each view adds to a sample's distance from its centroid ``a``."""
+    xp = array_namespace(block.views[0])
+    labels, cover = block_labels(block, inputs), view_cover(block, xp)
+    shares = []
+    for index, distance in enumerate(view_distances(block, inputs, xp)):
+        own, _ = _own_and_next(distance, labels, xp)
+        shares.append(inputs.view_weights[index] * (own if cover is None else own * cover[index]))
+    return xp.stack(shares, axis=1)

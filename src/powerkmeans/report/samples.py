@@ -1,0 +1,133 @@
+"""What the model says of every sample, and which of them the page shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from powerkmeans.estimators.base import PowerKMeansBase
+from powerkmeans.objective.block import block_typicality
+from powerkmeans.objective.evidence import labels_and_probabilities, view_shares
+from powerkmeans.sources import Source
+from powerkmeans.types import Array, Float64Array, Views
+
+# points of the map; small clusters are drawn more densely, so that each has about this many of them
+MOST_POINTS, POINTS_A_CLUSTER = 5000, 30
+# rows of the table, and how many there are at least
+MOST_LISTED, FEWEST_LISTED, MOST_BORDERLINE = 500, 50, 100
+# a box plot's whisker: this many interquartile ranges above the upper quartile
+WHISKER = 1.5
+
+Rows = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Samples:
+    """One entry a sample: cluster, its probability, the typicality; and what counts as an outlier.
+
+    ``fence`` is the outlier score above which a sample is called one; None where there are no scores.
+    """
+
+    labels: NDArray[np.int32]
+    probability: Array
+    typicality: Array
+    n_clusters: int
+    fence: float | None
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Number of samples of each cluster."""
+        return np.bincount(self.labels, minlength=self.n_clusters)
+
+    @property
+    def outlier(self) -> NDArray[np.bool_]:
+        """Which samples are called outliers."""
+        if self.fence is None:
+            return np.zeros(len(self), dtype=bool)
+        return np.asarray(1 - self.typicality > self.fence)
+
+    def means(self, values: Array) -> Float64Array:
+        """Mean of values over the samples of each cluster; NaN where there are none."""
+        sums = np.bincount(self.labels, weights=values, minlength=self.n_clusters)
+        return np.where(self.sizes > 0, sums / np.maximum(self.sizes, 1), np.nan)
+
+
+def summarise(estimator: PowerKMeansBase, views: Views) -> Samples:
+    """Ask the model about all samples, a block of rows at a time; three numbers a sample are kept."""
+    problem = estimator._fit.model.problem
+    found = estimator._apply(views, labels_and_probabilities)
+    labels, probability = found[:, 0].astype(np.int32), found[:, 1]
+    typicality, fence = np.ones_like(probability), None
+    if problem.membership.name == "possibilistic":  # of all that a sample is, also what the features miss
+        typicality = estimator._apply(views, block_typicality, entire=True)
+        fence = outlier_fence(typicality, problem.membership.fuzziness)
+    return Samples(labels, probability, typicality, len(estimator._fit.model.parameters.centers), fence)
+
+
+def outlier_fence(typicality: Array, fuzziness: float) -> float:
+    r"""The outlier score at the upper whisker of a box plot of the distances to the nearest centroid.
+
+    Squared distances over the reference distance are ``(1/u - 1)^(m-1)``. Scores themselves have a ceiling, so
+    their own whisker may lie beyond it; squares are skewed, and of a normal column 8 % would lie beyond theirs.
+    """
+    degree = np.clip(np.asarray(typicality, dtype=np.float64), np.finfo(np.float64).tiny, 1.0)
+    distance = (1 / degree - 1) ** ((fuzziness - 1) / 2)
+    lower, upper = np.quantile(distance, [0.25, 0.75])
+    whisker = float(upper + WHISKER * (upper - lower))
+    # what is equal to rounding is not apart
+    whisker += 1e-6 * whisker
+    ratio = whisker ** (2 / (fuzziness - 1))
+    return ratio / (1 + ratio)
+
+
+def drawn_rows(samples: Samples, always: Rows, most: int = MOST_POINTS) -> Rows:
+    """Rows for the map: all if there are few, or else a draw within each cluster, and those that are listed."""
+    if len(samples) <= most:
+        return np.arange(len(samples))
+    rng, sizes = np.random.default_rng(0), samples.sizes
+    budget = max(most - len(always), most // 2)
+    least = np.minimum(sizes, min(POINTS_A_CLUSTER, budget // samples.n_clusters))
+    rest = (budget - np.sum(least)) / (len(samples) - np.sum(least))
+    quotas = least + np.floor((sizes - least) * rest).astype(np.int64)
+    order = rng.permutation(len(samples))
+    order = order[np.argsort(samples.labels[order], kind="stable")]
+    starts = np.cumsum(sizes) - sizes
+    chosen = [order[start : start + quota] for start, quota in zip(starts, quotas, strict=True)]
+    return np.unique(np.concatenate([*chosen, always]))
+
+
+def listed_rows(samples: Samples) -> Rows:
+    """Rows for the table, the least typical first; the least certain ones where typicality says nothing."""
+    if samples.fence is None:
+        key, most = samples.probability, MOST_BORDERLINE
+        return np.argsort(key, kind="stable")[:most]
+    n_outliers = int(np.sum(samples.outlier))
+    most = min(max(n_outliers, FEWEST_LISTED), MOST_LISTED)
+    return np.argsort(samples.typicality, kind="stable")[:most]
+
+
+def take_rows(views: Views, rows: Rows) -> Views:
+    """Some samples, which ascend, in all views."""
+    present = None if views.present is None else views.present[rows]
+
+    def taken(index: int) -> Any:
+        array = views.arrays[index]
+        if isinstance(array, Source):
+            return array.take(rows, None if present is None else present[:, index])
+        return array[rows]
+
+    arrays = tuple(taken(index) for index in range(len(views.arrays)))
+    return Views(views.names, arrays, np.asarray(views.weight[rows]), present)
+
+
+def shares_of_views(estimator: PowerKMeansBase, views: Views) -> Float64Array:
+    """What each used view adds to the distance of a sample from its centroid, NaN where a sample lacks it."""
+    shares = np.asarray(estimator._apply(views, view_shares, entire=True), dtype=np.float64)
+    used = estimator._fit.model.used(views)
+    return shares if used.present is None else np.where(used.present, shares, np.nan)

@@ -1,0 +1,133 @@
+"""Write the report of a fitted model: the one function that users call."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from powerkmeans.estimators.base import PowerKMeansBase
+from powerkmeans.report.facts import gather
+from powerkmeans.report.markup import plain_text
+from powerkmeans.report.page import render
+
+
+def write_report(
+    path: str | os.PathLike[str],
+    estimator: Any,
+    X: Any,
+    *,
+    ids: Any = None,
+    title: str | None = None,
+    feature_names: Any = None,
+    original: Any = None,
+    scaling: str | None = None,
+    present: Any = None,
+    overwrite: bool = False,
+) -> Path:
+    """Write what a fitted model found as one HTML file that needs nothing else.
+
+    The page has the clusters and their sizes, a map of the feature space, the weights of the views, the means of
+    every column in every cluster, the outliers, and how the fit went. It reads all rows a block at a time; what it
+    draws a sample of, it says. The same model and data give the same page.
+
+    Parameters
+    ----------
+    path : path
+        File to write. It is written whole or not at all.
+    estimator : fitted KernelPowerKMeans or MultiViewPowerKMeans
+        The model.
+    X : as in the estimator's ``fit``
+        The samples that the model was fitted to.
+    ids : sequence of n_samples names, optional
+        What the samples are called. Without it, the index of a data frame, or the numbers of the rows from 0.
+    title : str, optional
+        Title of the page.
+    feature_names : sequence of str, dict or list of them by view, optional
+        Names of the columns. Without it, those of the data frames.
+    original : as ``X``, optional
+        The same samples and columns in the units that readers know; ``X`` itself by default. It may have gaps.
+    scaling : str, optional
+        What was done to the columns before the fit, to be told on the page: ``"standard"``, ``"none"``.
+    present : as in :meth:`MultiViewPowerKMeans.fit`, optional
+        Which samples have which views.
+    overwrite : bool, default=False
+        Whether a file of that name may be replaced.
+
+    Returns
+    -------
+    pathlib.Path
+        The file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sklearn.datasets import load_iris
+    >>> from powerkmeans import KernelPowerKMeans
+    >>> from powerkmeans.report import write_report
+    >>> X = load_iris().data
+    >>> model = KernelPowerKMeans(3, membership="possibilistic", random_state=0).fit(X)
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> page = write_report(folder / "iris.html", model, X, feature_names=load_iris().feature_names)
+    >>> page.name, page.stat().st_size < 200_000
+    ('iris.html', True)
+
+    """
+    if not isinstance(estimator, PowerKMeansBase):
+        raise TypeError(f"write_report takes a fitted estimator of powerkmeans, got a {type(estimator).__name__}.")
+    check_is_fitted(estimator)
+    target = _checked_target(path, overwrite)
+    facts = gather(estimator, X, present, ids=ids, feature_names=feature_names, original=original, scaling=scaling)
+    heading = "Clusters found by powerkmeans" if title is None else plain_text(title)
+    _write(target, render(facts, heading).encode(), overwrite)
+    return Path(path)
+
+
+def _checked_target(path: str | os.PathLike[str], overwrite: bool) -> Path:
+    """Reject a file that cannot be written before any work is done."""
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise IsADirectoryError(
+            f"{os.fspath(path)!r} is a folder; give the name of a file to write the report in."
+        )
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"There is no folder {os.fspath(target.parent)!r} to write the report in.")
+    if target.exists() and not overwrite:
+        raise _exists(path)
+    return target
+
+
+def _exists(path: str | os.PathLike[str]) -> FileExistsError:
+    return FileExistsError(f"{os.fspath(path)!r} exists and is kept; pass overwrite=True to replace it.")
+
+
+def _write(target: Path, content: bytes, overwrite: bool) -> None:
+    """Write under another name first, so that readers see the old file or the new one and nothing between."""
+    part = target.with_name(f".{target.name}.{os.getpid()}-{threading.get_ident()}.part")
+    try:
+        with open(part, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        if overwrite:
+            os.replace(part, target)
+        else:
+            _take_name(part, target)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _take_name(part: Path, target: Path) -> None:
+    """Give the file its name unless another has taken it in the meantime."""
+    try:
+        os.link(part, target)
+    except FileExistsError:
+        raise _exists(target) from None
+    except OSError:  # a file system without links
+        if target.exists():
+            raise _exists(target) from None
+        os.replace(part, target)
