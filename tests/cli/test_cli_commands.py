@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from command_helpers import K, N, ids, leftovers, read_csv, rows, write_csv
@@ -80,22 +77,15 @@ def test_bandwidth_is_the_one_that_fit_takes(run, table, tmp_path):
     )
 
 
-def test_choose_k_tells_the_choice_and_its_table(run, table, monkeypatch):
-    seen = {}
-
-    def choose_k(X, k_min, k_max, *, views=None, random_state=None, progress=None, **parameters):
-        seen.update(parameters, shape=X.shape, seed=random_state)
-        progress(1, 2)
-        ks = np.arange(k_min, k_max + 1)
-        return SimpleNamespace(k=3, reason="the gap is widest", table={"k": ks, "score": ks / 10})
-
-    monkeypatch.setitem(sys.modules, "powerkmeans.choose", SimpleNamespace(choose_k=choose_k))
-    done = run("choose-k", table, "--id", "id", "--min", 2, "--max", 5, "--seed", 4)
+def test_choose_k_tells_the_choice_and_its_table(run, table):
+    done = run("choose-k", table, "--id", "id", "--max", 5, "--seed", 4)
     assert done.code == 0, done.err
-    assert "k = 3  the gap is widest" in done.out
-    assert (seen["shape"], seen["seed"], seen["membership"]) == ((N, 4), 4, "possibilistic")
-    answer = run("choose-k", table, "--id", "id", "--max", 5, "--json").json
-    assert (answer["k"], answer["table"]["k"]) == (3, [2, 3, 4, 5])
+    assert f"k = {K}  " in done.out
+    assert [line.split()[0] for line in done.out.splitlines() if line.strip()[:1].isdigit()] == list("2345")
+    answer = run("choose-k", table, "--id", "id", "--max", 5, "--n-init", 3, "--json").json
+    assert (answer["k"], answer["table"]["k"]) == (K, [2, 3, 4, 5])
+    assert answer["notes"] == ["--n-init is for fits; all numbers are compared from the same starts."]
+    assert "sets s_init itself" in run("choose-k", table, "--id", "id", "--max", 5, "--set", "s_init=-3").sentence
     assert "fewer than --max 99" in run("choose-k", table, "--id", "id", "--max", 99).sentence
     assert "--min 9 is larger" in run("choose-k", table, "--min", 9, "--max", 3).sentence
 

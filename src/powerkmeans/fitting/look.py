@@ -281,7 +281,7 @@ def about_columns(look: Look) -> list[str]:
     which = f"column {order[0]} has" if count == 1 else f"{count} of {len(order)} columns have"
     return [
         f"{which} {100 * shares[count - 1]:.4g}% of the variance, and distances see little else. Scale the "
-        "columns, for example with sklearn.preprocessing.StandardScaler."
+        "columns, for example with StandardScaler, or with --scale on the command line."
     ]
 
 

@@ -48,7 +48,7 @@ clusters_option = click.option(
     help="Of labels and memberships.",
 )
 @click.option("--memberships/--no-memberships", default=True, show_default=True, help="Write a column a cluster.")
-@click.option("--report/--no-report", default=None, help="Write a report to look at.  [default: report]")
+@click.option("--report/--no-report", default=True, show_default=True, help="Write a report to look at.")
 @click.option(
     "--outliers",
     type=click.FloatRange(0, 0.5),
@@ -131,7 +131,7 @@ def explain(**options: Any) -> None:
 
 @click.command("choose-k", cls=Command, short_help="Find a number of clusters.")
 @data_argument
-@click.option("--min", "k_min", type=click.IntRange(1), default=2, show_default=True, help="Fewest clusters.")
+@click.option("--min", "k_min", type=click.IntRange(2), default=2, show_default=True, help="Fewest clusters.")
 @click.option("--max", "k_max", type=click.IntRange(2), default=20, show_default=True, help="Most clusters.")
 @file_options
 @view_options

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 from rich.text import Text
 
+from powerkmeans.choose import choose_k
 from powerkmeans.cli.errors import UserError, usage
 from powerkmeans.cli.inputs import InputOptions, chosen, read_inputs, tell_input
 from powerkmeans.cli.modelling import ModelOptions
@@ -21,7 +21,6 @@ def run(options: dict[str, Any]) -> None:
     k_min, k_max = options["k_min"], options["k_max"]
     if k_min > k_max:
         raise usage(f"--min {k_min} is larger than --max {k_max}.")
-    choose_k = _chooser()
     reading, model = chosen(InputOptions, options), chosen(ModelOptions, {**options, "n_clusters": k_max})
     model.parameters(several=True)
     inputs = read_inputs(reading, terminal)
@@ -31,6 +30,8 @@ def run(options: dict[str, Any]) -> None:
     parameters = model.parameters(several=inputs.several)
     del parameters["n_clusters"]
     seed = parameters.pop("random_state")
+    if parameters.pop("n_init") != "auto":
+        terminal.note("--n-init is for fits; all numbers are compared from the same starts.")
     with terminal.bar("Comparing") as bar, terminal.hearing_warnings():
         bar.wait(f"{k_min} to {k_max} clusters")
         try:
@@ -41,13 +42,6 @@ def run(options: dict[str, Any]) -> None:
         terminal.give({"k": found.k, "reason": found.reason, "table": found.table, "notes": terminal.notes})
         return
     terminal.show(_table(found.table, found.k), heading(f"k = {found.k}", found.reason), "")
-
-
-def _chooser() -> Any:
-    try:
-        return import_module("powerkmeans.choose").choose_k
-    except ModuleNotFoundError as error:
-        raise usage("This build of powerkmeans has no choose-k yet.") from error
 
 
 def _on(bar: Bar) -> Any:

@@ -17,7 +17,7 @@ from powerkmeans.cli.outputs import Columns, Outputs
 from powerkmeans.cli.samples import Samples
 from powerkmeans.cli.table import Ids
 from powerkmeans.cli.terminal import Terminal, grid, heading, number
-from powerkmeans.cli.work.fit import MODEL, REPORT, Plan, Stopwatch, fit_and_write, report_writer
+from powerkmeans.cli.work.fit import MODEL, REPORT, Plan, Stopwatch, fit_and_write
 from powerkmeans.estimators import MultiViewPowerKMeans
 from powerkmeans.metrics import clustering_accuracy
 
@@ -37,8 +37,7 @@ class Step(NamedTuple):
 def run(options: dict[str, Any]) -> None:
     """Tell what each step does, then write the last one's data and what was found in it."""
     terminal = Terminal(quiet=options["quiet"], as_json=options["as_json"])
-    names = ["labels.csv", "memberships.csv", MODEL, *(f"{view}.csv" for view in VIEWS), "digits.csv"]
-    names += [REPORT] if report_writer(demanded=False) is not None else []
+    names = ["labels.csv", "memberships.csv", MODEL, *(f"{view}.csv" for view in VIEWS), "digits.csv", REPORT]
     outputs = Outputs(options["output"], names, overwrite=options["overwrite"])
     outputs.check()
     all_steps, digits = steps(seed=0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -31,6 +30,7 @@ from powerkmeans.cli.reading import named_files
 from powerkmeans.cli.terminal import Terminal
 from powerkmeans.cli.work.estimate import estimate, show_estimate
 from powerkmeans.cli.work.summary import show_summary
+from powerkmeans.report import write_report
 
 T = TypeVar("T")
 MODEL, REPORT = "model.npz", "report.html"
@@ -130,24 +130,14 @@ def described(
 
 
 def planned_outputs(options: dict[str, Any]) -> Outputs:
-    """Which files will be written, if what writes them is installed."""
+    """Which files will be written."""
     kind = options["table_format"]
     check_table_name(f"labels.{kind}")
     names = [f"labels.{kind}", *([f"memberships.{kind}"] if options["memberships"] else []), MODEL]
-    if options["report"] is not False and report_writer(demanded=bool(options["report"])) is not None:
+    if options["report"]:
         names.append(REPORT)
     inputs = [file.path for file in named_files(options["data"])]
     return Outputs(options["output"], names, overwrite=options["overwrite"], inputs=inputs)
-
-
-def report_writer(*, demanded: bool) -> Any:
-    """What writes reports; None if this build has none and none was demanded."""
-    try:
-        return import_module("powerkmeans.report").write_report
-    except ModuleNotFoundError as error:
-        if demanded:
-            raise usage("This build of powerkmeans writes no reports yet; leave out --report.") from error
-        return None
 
 
 def write_all(bundle: Bundle, inputs: Inputs, folder: Path, plan: Plan) -> None:
@@ -175,7 +165,7 @@ def _write_report(path: Path, bundle: Bundle, inputs: Inputs) -> None:
     if not inputs.several:
         names, original = next(iter(names.values())), next(iter(original.values()))
     ids: NDArray[Any] | None = None if inputs.samples.ids is None else inputs.samples.ids.values
-    report_writer(demanded=True)(
+    write_report(
         path,
         bundle.estimator,
         inputs.X,
