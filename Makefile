@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: demo test lint format bench bench-speedups bench-scaling bench-startup bench-peers bench-starts bench-noise bench-choose-k bench-report noise study theorems paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures dist dist-test clean help
+.PHONY: demo test lint format bench bench-speedups bench-scaling bench-startup bench-peers bench-starts bench-noise bench-choose-k bench-report noise study theorems paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures docs dist dist-test clean help
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -100,6 +100,14 @@ paper-figures: $(VENV)/.run  ## the paper's figures alone
 theorems: $(VENV)/.run  ## do the paper's theorems hold? verdicts with numbers, in minutes
 	$(BIN)/python -m benchmarks.theorems
 
+$(VENV)/.docs: pyproject.toml $(NATIVE) | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	@touch $@
+
+docs: $(VENV)/.docs  ## the documentation site, in docs/_build/html; a warning is an error
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet -b html docs docs/_build/html
+	@echo "Open docs/_build/html/index.html"
+
 dist: $(VENV)/.dev  ## build the wheel and the source archive
 	rm -rf dist
 	$(BIN)/python -m build --quiet
@@ -112,4 +120,4 @@ dist-test: dist  ## install the wheel in a clean environment and run the tests o
 		--rootdir .. . && rm -rf ../$(VENV)-dist
 
 clean:  ## remove the environment and everything built
-	rm -rf $(VENV) $(VENV)-dist $(VENV)-peers dist demo_output .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-dist $(VENV)-peers dist demo_output docs/_build docs/api docs/gallery .pytest_cache .mypy_cache .ruff_cache .hypothesis

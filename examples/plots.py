@@ -1,4 +1,4 @@
-"""The pictures of docs/plots.md and docs/choosing_k.md: one function each, the shortest code that draws it.
+"""The pictures of docs/plots.md, docs/choosing_k.md and docs/how_it_works.md: one function each, the shortest code that draws it.
 
 python examples/plots.py [--output demo_output] [--style dark_background] [--only splits convergence]
 
@@ -8,10 +8,12 @@ Writes plot_NAME.png into the folder. Needs matplotlib: pip install 'powerkmeans
 from __future__ import annotations
 
 import argparse
+import runpy
 import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -106,6 +108,15 @@ def splits() -> Any:
     return SplitDisplay.from_estimator(model.fit(X))
 
 
+def annealing() -> Any:
+    """Paths of centroids from the mean to their clusters: the gallery's script."""
+    import matplotlib.pyplot as plt
+
+    plt.ioff()
+    script = Path(__file__).parent / "gallery" / "plot_annealing.py"
+    return SimpleNamespace(figure_=runpy.run_path(str(script))["figure"])
+
+
 def choice() -> Any:
     """The criteria for a number of clusters, side by side."""
     return KChoiceDisplay.from_choice(five_clusters())
@@ -122,7 +133,7 @@ def choice_splits() -> Any:
 
 
 PICTURES: list[Callable[[], Any]] = [
-    convergence, membership, embedding, views, sensitivity, dimension, splits, choice, choice_noise, choice_splits,
+    convergence, membership, embedding, views, sensitivity, dimension, splits, annealing, choice, choice_noise, choice_splits,
 ]  # fmt: skip
 
 

@@ -68,7 +68,7 @@ class KChoice:
         - ``gap``: log of the second over the first. Above zero, clusters explain more than they do of noise.
         - ``stability``: mean adjusted Rand index between labels from different halves of the data.
         - ``silhouette``: mean silhouette in feature space, on a sample.
-        - ``stretch``: over how much of log |s| the annealing has as many groups.
+        - ``stretch``: over how much of ``log |s|`` the annealing has as many groups.
         - ``score``: how far the gap lies above the straight line over the range, times the stability.
     bend_deviation : float
         Standard deviation that the bend of the gap, the part of ``score`` beside the stability, has for noise;

@@ -31,7 +31,7 @@ def rows_to_begin(n_clusters: int) -> int:
 def mixing_weight(seen: float, new: float, n_clusters: int) -> float:
     r"""The weight of ``new`` rows in the running sums after ``seen`` others.
 
-    .. math:: \rho = 1 - \exp\Big(-\int_x^{x'} t^{-\kappa} dt\Big)
+    .. math:: \rho = 1 - \exp\left(-\int_x^{x'} t^{-\kappa} dt\right)
 
     with ``x`` rows seen before and ``x'`` after, in units of ``rows_to_begin``: how rows are cut into chunks does
     not matter. ``sum rho`` diverges and ``sum rho^2`` does not, so the sums settle.

@@ -25,7 +25,7 @@ class KernelPowerKMeans(PowerKMeansBase):
     Instead of the distance to the nearest centroid it minimises a power mean of the distances to all
     of them,
 
-    .. math:: f_s(\Theta) = \sum_i v_i \Big(\tfrac1k \sum_j \|\phi(x_i) - \theta_j\|^{2s}\Big)^{1/s},
+    .. math:: f_s(\Theta) = \sum_i v_i \left(\tfrac1k \sum_j \|\phi(x_i) - \theta_j\|^{2s}\right)^{1/s},
 
     while :math:`s` falls from a start near 0 towards :math:`-\infty`, where the power mean is the minimum
     and the objective that of (kernel) k-means. The feature map :math:`\phi` stands for a kernel; its size
@@ -48,12 +48,12 @@ class KernelPowerKMeans(PowerKMeansBase):
         of lower variance; ``"identity"``: no kernel, power k-means on the columns themselves; ``"exact"``: the
         kernel matrix of all samples, n x n numbers in float64 (an error tells if they do not fit in memory).
 
-    kernel : {"rbf", "laplacian", "matern12", "matern32", "matern52", "rational_quadratic", "precomputed"}, \
-            default="rbf"
-        The kernel. ``"laplacian"`` is of the L1 distance and has no orthogonal features. Ignored by
-        ``feature_map="identity"``, which has no kernel. ``"precomputed"``, for ``feature_map="exact"``: ``X`` is
-        a positive semi-definite matrix of kernels between all samples in ``fit``, and of kernels between new and
-        training samples, (n_new, n_samples), afterwards.
+    kernel : str, default="rbf"
+        One of ``"rbf"``, ``"laplacian"``, ``"matern12"``, ``"matern32"``, ``"matern52"``,
+        ``"rational_quadratic"`` and ``"precomputed"``. ``"laplacian"`` is of the L1 distance and has no
+        orthogonal features. Ignored by ``feature_map="identity"``, which has no kernel. ``"precomputed"``, for
+        ``feature_map="exact"``: ``X`` is a positive semi-definite matrix of kernels between all samples in
+        ``fit``, and of kernels between new and training samples, (n_new, n_samples), afterwards.
 
     bandwidth : "median", "scale" or float > 0, default="median"
         Length scale of the kernel. ``"median"``: the median distance between rows, on a sample of at
@@ -173,7 +173,7 @@ class KernelPowerKMeans(PowerKMeansBase):
         Per chunk that was learnt from: ``n_seen``, ``loss`` (its mean, before), ``drift`` and ``shift``.
     n_features_in_ : int
         Number of columns seen in fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns, if they were all strings.
 
     See Also

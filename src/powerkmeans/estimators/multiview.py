@@ -70,10 +70,10 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         How the kernel is represented; see :class:`KernelPowerKMeans`. This and the next three may be given once,
         in a list by position, or in a dict by view name (views that it leaves out take the default).
 
-    kernel : {"rbf", "laplacian", "matern12", "matern32", "matern52", "rational_quadratic", "precomputed"}, \
-            default="rbf"
-        The kernel; ``"precomputed"``, for ``feature_map="exact"``: the view is a matrix of kernels, as in
-        :class:`KernelPowerKMeans`.
+    kernel : str, default="rbf"
+        One of ``"rbf"``, ``"laplacian"``, ``"matern12"``, ``"matern32"``, ``"matern52"``,
+        ``"rational_quadratic"`` and ``"precomputed"``. The last, for ``feature_map="exact"``: the view is a
+        matrix of kernels, as in :class:`KernelPowerKMeans`.
 
     bandwidth : "median", "scale" or float > 0, default="median"
         Length scale of the kernel.
@@ -172,7 +172,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         Per chunk that was learnt from: ``n_seen``, ``loss`` (its mean, before), ``drift`` and ``shift``.
     n_features_in_ : int
         Number of columns seen in fit, over all views.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns, if ``X`` was one table and they were all strings.
 
     See Also

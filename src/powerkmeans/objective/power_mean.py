@@ -12,7 +12,7 @@ def power_mean(y: Array, s: float, xp: Any) -> tuple[Array, Array]:
     r"""Power mean over the first axis of ``y >= 0`` and its gradient.
 
     .. math::
-        M_s(y) = \Big(\tfrac1k \sum_j y_j^s\Big)^{1/s}, \qquad
+        M_s(y) = \left(\tfrac1k \sum_j y_j^s\right)^{1/s}, \qquad
         w_j = \frac{\partial M_s}{\partial y_j}
             = \frac{\tfrac1k\, y_j^{s-1}}{(\tfrac1k \sum_l y_l^s)^{1-1/s}}
 
