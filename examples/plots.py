@@ -1,4 +1,4 @@
-"""The pictures of docs/plots.md, docs/choosing_k.md and docs/how_it_works.md: one function each, the shortest code that draws it.
+"""The pictures of docs/plots.md, choosing_k.md and how_it_works.md: one function each, the shortest code for it.
 
 python examples/plots.py [--output demo_output] [--style dark_background] [--only splits convergence]
 
@@ -133,7 +133,8 @@ def choice_splits() -> Any:
 
 
 PICTURES: list[Callable[[], Any]] = [
-    convergence, membership, embedding, views, sensitivity, dimension, splits, annealing, choice, choice_noise, choice_splits,
+    convergence, membership, embedding, views, sensitivity, dimension, splits, annealing, choice, choice_noise,
+    choice_splits,
 ]  # fmt: skip
 
 
