@@ -28,3 +28,14 @@ def test_there_is_a_gallery():
     if not (Path(__file__).parents[1] / "examples").exists():
         pytest.skip("the archive has no examples")
     assert len(SCRIPTS) >= 5
+
+
+@pytest.mark.parametrize(
+    "page", sorted((Path(__file__).parents[1] / "docs").glob("*.md")), ids=lambda path: path.stem
+)
+def test_every_python_block_of_the_documentation_is_run(page):
+    blocks = page.read_text().split("```python\n")[1:]
+    assert all(block.startswith(">>> ") for block in blocks)
+    assert all(
+        block.split("```")[0].endswith("\n\n") for block in blocks
+    )  # or the end of it would count as output
