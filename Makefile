@@ -17,15 +17,19 @@ $(BIN)/python:
 
 NATIVE := hatch_build.py $(wildcard src/powerkmeans/kernels/build.py src/powerkmeans/kernels/native/*.[hc]*)
 
+$(VENV)/.demo: pyproject.toml $(NATIVE) | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[cli,plot]'
+	@touch $@
+
 $(VENV)/.run: pyproject.toml $(NATIVE) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plot,test]'
-	@touch $@
+	@touch $@ $(VENV)/.demo
 
 $(VENV)/.dev: pyproject.toml $(NATIVE) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
-	@touch $@ $(VENV)/.run
+	@touch $@ $(VENV)/.run $(VENV)/.demo
 
-demo: $(VENV)/.run  ## cluster views of the handwritten digits, clean and spoilt; tables, labels, a report and pictures
+demo: $(VENV)/.demo  ## cluster views of the handwritten digits, clean and spoilt; tables, labels, a report and pictures
 	$(BIN)/python examples/views.py
 	@echo
 	$(BIN)/python examples/digits.py

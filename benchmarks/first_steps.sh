@@ -13,7 +13,7 @@ timed() {
 cd "$folder"
 timed git clone --quiet "$source" clone
 cd clone
-timed make demo
+timed make demo  # installs, clusters, draws
 .venv/bin/python -c '
 from sklearn.datasets import load_wine
 table = load_wine(as_frame=True).data
