@@ -13,12 +13,14 @@ timed() {
 cd "$folder"
 timed git clone --quiet "$source" clone
 cd clone
-timed make demo  # installs, clusters, draws
+timed make demo
 .venv/bin/python -c '
 from sklearn.datasets import load_wine
-table = load_wine(as_frame=True).data
-table.insert(0, "bottle", [f"bottle {i}" for i in range(len(table))])
-table.to_csv("wine.csv", index=False)'
+wine = load_wine()
+with open("wine.csv", "w") as file:
+    print("bottle", *wine.feature_names, sep=",", file=file)
+    for number, row in enumerate(wine.data):
+        print(f"bottle {number}", *row, sep=",", file=file)'
 timed .venv/bin/powerkmeans fit wine.csv --id bottle -k 3
 head -3 powerkmeans_output/labels.csv
 browser=$(command -v chromium || command -v google-chrome || true)
