@@ -38,6 +38,7 @@ class InputOptions:
     scale: str = "standard"
     float32: bool = False
     delimiter: str | None = None
+    decimal: str = "."
     header: bool | None = None
     encoding: str = "utf-8"
 
@@ -115,6 +116,7 @@ def read_tables(files: list[Given], options: InputOptions, choose: Choose, termi
                 arrays=options.array,
                 single=options.float32,
                 delimiter=_delimiter(options.delimiter),
+                decimal=options.decimal,
                 header=options.header,
                 encoding=options.encoding,
                 on_read=_telling(

@@ -33,7 +33,7 @@ class Request:
     id_column : the column that names the rows; ``id_optional``: if there is one
     arrays : which arrays, of a file that holds several
     single : in single precision
-    delimiter, header, encoding : of text files; None to find out
+    delimiter, decimal, header, encoding : of text files; None to find out
     on_read : told of the share of the file that has been read
     """
 
@@ -43,6 +43,7 @@ class Request:
     arrays: tuple[str, ...] = ()
     single: bool = False
     delimiter: str | None = None
+    decimal: str = "."
     header: bool | None = None
     encoding: str = "utf-8"
     on_read: OnRead = lambda share: None

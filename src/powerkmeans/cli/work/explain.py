@@ -20,7 +20,9 @@ def run(options: dict[str, Any]) -> None:
     bundle = load_bundle(options["model"])
     views = bundle.found.get("views")
     if options["data"]:
-        X = bundle.inputs(read_for(bundle, options, terminal))
+        samples = read_for(bundle, options, terminal)
+        terminal.say(f"Views are judged on {samples.n_samples:,} new samples; the rest is what the fit found.")
+        X = bundle.inputs(samples)
         with terminal.hearing_warnings():
             views = view_table(bundle.estimator, X, tuple(view.name for view in bundle.views))
     clusters = cluster_columns(bundle, options["n_columns"])
