@@ -94,6 +94,17 @@ def test_a_column_of_words_is_not_offered_as_a_second_id(fails, tmp_path):
     assert said.endswith("line 2, column 'kind': 'red' is not a number. Leave the column out with --drop kind.")
 
 
+def test_predict_does_not_advise_options_that_it_lacks(fails, run, table, tmp_path):
+    run("fit", table, "--id", "id", "-k", K, "-o", "out")
+    header, values = rows()
+    values[3, 1] = np.nan
+    write_csv(tmp_path / "gap.csv", ids(), header, values)
+    said = fails(DATA, "predict", "out/model.npz", "gap.csv")
+    assert said.endswith("the first in line 5; fill them in, or leave the rows out.")
+    text(tmp_path, "id,a,b,c,d\nx,1,2,red,4\n")
+    assert fails(DATA, "predict", "out/model.npz", "t.csv") == "t.csv, line 2, column 'c': 'red' is not a number."
+
+
 def test_missing_values_are_counted_by_column(fails, tmp_path):
     header, values = rows()
     values[3, 1] = values[7, 1] = values[9, 2] = np.nan

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerkmeans.cli.errors import UserError, counted, usage
-from powerkmeans.cli.table import Ids, OnRead, Request, Table, checked_header, checked_ids, id_place
+from powerkmeans.cli.table import Ids, OnRead, Request, Table, checked_header, checked_ids, id_place, not_numbers
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none"})
@@ -246,12 +246,7 @@ def _advice(text: str, column: str, request: Request) -> str:
         pieces = text.split(delimiter)
         if len(pieces) > 1 and all(_is_number(piece) for piece in pieces):
             return f"; is the file cut at {name}? Then say --delimiter {delimiter!r}."
-    or_id = "" if request.id_column is not None else f", or use it as --id {_quoted(column)}"
-    return f". Leave the column out with --drop {_quoted(column)}{or_id}."
-
-
-def _quoted(column: str) -> str:
-    return column if column.replace("_", "").replace("-", "").isalnum() else f"'{column}'"
+    return not_numbers(column, request)
 
 
 def _is_number(field: str, decimal: str = ".") -> bool:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from powerkmeans.cli.bundle import rows_of
-from powerkmeans.cli.errors import UserError
+from powerkmeans.cli.errors import UserError, counted
 from powerkmeans.cli.inputs import Inputs
 from powerkmeans.cli.memory import available_bytes, duration, size
 from powerkmeans.cli.modelling import fitted
@@ -140,7 +140,10 @@ def show_estimate(found: Estimate, terminal: Terminal) -> None:
         heading("Dry run", "the input is in order; nothing was written"),
         facts(
             [
-                ("shape", f"{found.n_samples:,} samples · {', '.join(views)} · {found.n_clusters} clusters"),
+                (
+                    "shape",
+                    f"{found.n_samples:,} samples · {', '.join(views)} · {counted(found.n_clusters, 'cluster')}",
+                ),
                 ("memory", f"about {size(found.bytes)}{room}"),
                 ("", f"read as {found.dtype}: rows and scaled rows {size(found.data_bytes)}"),
                 ("", f"features {size(found.feature_bytes)}"),
