@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 import numpy as np
 import pytest
 from command_helpers import K, N, ids, leftovers, rows, write_csv
@@ -39,7 +41,8 @@ def text(tmp_path, content, name="t.csv"):
         ("a,b\n1,2\n3\n4,5\n", "t.csv has 1 field in line 3, but 2 in its first line."),
         ("a,b\n1,2\n3,4,5\n", "t.csv has 3 fields in line 3, but 2 in its first line."),
         ("a,b\n1,2\n3,x7\n", "t.csv, line 3, column 'b': 'x7' is not a number."),
-        ("a;b\n1,5;2\n3;4\n", "'1,5' is not a number; write decimals with a point."),
+        ("a;b\n1,5;2\n3;4\n", "'1,5' is not a number; say --decimal , if commas stand before decimals."),
+        ("a,b\n1,2\n3,\0\n", "t.csv is not text: it holds zero bytes."),
         ("a:b\n1:2\n3:4\n", "column 'a:b': '1:2' is not a number."),
         ("a,a\n1,2\n3,4\n", "t.csv has more than one column 'a'"),
         ('a,b\n1,"2\n3,4\n', "t.csv is not a proper table"),
@@ -73,6 +76,33 @@ def test_a_wrong_delimiter(fails, run, tmp_path):
     assert "t.csv is not cut at ',' but, it seems, at semicolons" in said
     assert run("fit", "t.csv", "-k", K, "-o", "out").code == 0  # found out
     assert "must be one character" in fails(USAGE, "fit", "t.csv", "-k", K, "--delimiter", "::")
+
+
+def test_decimal_commas(fails, tmp_path):
+    text(tmp_path, "a;b\n1,5;2\n1.234;4\n")
+    said = fails(DATA, "fit", "t.csv", "-k", K, "--decimal", ",")
+    assert said == "t.csv, line 3, column 'a': '1.234' is not a number: with --decimal , no point may stand in it."
+    said = fails(USAGE, "fit", "t.csv", "-k", K, "--decimal", ",", "--delimiter", ",")
+    assert said == "--delimiter and --decimal are both ','."
+
+
+def test_a_column_of_words_is_not_offered_as_a_second_id(fails, tmp_path):
+    text(tmp_path, "name,kind,x\na,red,1\nb,blue,2\n")
+    said = fails(DATA, "fit", "t.csv", "-k", 1)
+    assert said.endswith("'a' is not a number. Leave the column out with --drop name, or use it as --id name.")
+    said = fails(DATA, "fit", "t.csv", "-k", 1, "--id", "name")
+    assert said.endswith("line 2, column 'kind': 'red' is not a number. Leave the column out with --drop kind.")
+
+
+def test_predict_does_not_advise_options_that_it_lacks(fails, run, table, tmp_path):
+    run("fit", table, "--id", "id", "-k", K, "-o", "out")
+    header, values = rows()
+    values[3, 1] = np.nan
+    write_csv(tmp_path / "gap.csv", ids(), header, values)
+    said = fails(DATA, "predict", "out/model.npz", "gap.csv")
+    assert said.endswith("the first in line 5; fill them in, or leave the rows out.")
+    text(tmp_path, "id,a,b,c,d\nx,1,2,red,4\n")
+    assert fails(DATA, "predict", "out/model.npz", "t.csv") == "t.csv, line 2, column 'c': 'red' is not a number."
 
 
 def test_missing_values_are_counted_by_column(fails, tmp_path):
@@ -242,6 +272,21 @@ def test_a_folder_without_permission(fails, table, tmp_path, monkeypatch):
     assert "Cannot write to 'out': Permission denied." in fails(OUTPUT, "fit", table, "-k", K, "-o", "out")
 
 
+@pytest.mark.parametrize("writer", ["save_bundle", "write_report", "write_table"])
+def test_a_full_disk(fails, table, monkeypatch, writer):
+    def full(path, *args, **kwargs):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(f"powerkmeans.cli.work.fit.{writer}", full)
+    said = fails(OUTPUT, "fit", table, "--id", "id", "-k", K, "-o", "new/out")
+    assert said == "Cannot write to 'new/out': No space left on device."
+
+
+def test_an_output_without_a_name(fails, table):
+    """As of a variable of the shell that nobody set."""
+    assert fails(USAGE, "fit", table, "-k", K, "-o", "") == "The name of the output is empty."
+
+
 @pytest.mark.parametrize("content", [b"", b"PK", b"not a model", None])
 def test_corrupt_models(fails, run, table, tmp_path, content):
     if content is None:
@@ -293,7 +338,11 @@ def test_evaluate_needs_labels_of_one_length(fails, tmp_path):
     assert "labels.csv has no column 'id' for --id" in fails(
         DATA, "evaluate", "labels.csv", "ids.csv", "--id", "id"
     )
-    assert "has the columns 'id', 'class'; say which" in fails(DATA, "evaluate", "labels.csv", "ids.csv")
+    said = fails(DATA, "evaluate", "labels.csv", "ids.csv")
+    assert said.endswith(
+        "has the columns 'id', 'class'; say which one counts with --truth-column, and which names "
+        "the rows with --id."
+    )
     text(tmp_path, "id,cluster\nz,0\n", "others.csv")
     assert "No id of others.csv" in fails(DATA, "evaluate", "others.csv", "ids.csv", "--id", "id")
     text(tmp_path, "class\nx\n\nna\n", "gap.csv")

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import click
 import numpy as np
 import pytest
 from command_helpers import K, N, ids, leftovers, read_csv, rows, write_csv
 
 import powerkmeans
+from powerkmeans import MultiViewPowerKMeans
+from powerkmeans.cli.commands import COMMANDS
+from powerkmeans.cli.modelling import ModelOptions
 from powerkmeans.metrics import clustering_accuracy, normalized_mutual_info, purity
 
 HEADER, VALUES = rows()
@@ -80,7 +84,7 @@ def test_bandwidth_is_the_one_that_fit_takes(run, table, tmp_path):
 def test_choose_k_tells_the_choice_and_its_table(run, table):
     done = run("choose-k", table, "--id", "id", "--max", 5, "--seed", 4)
     assert done.code == 0, done.err
-    assert f"k = {K}  " in done.out
+    assert f"\nk = {K}\n" in done.out
     assert [line.split()[0] for line in done.out.splitlines() if line.strip()[:1].isdigit()] == list("2345")
     answer = run("choose-k", table, "--id", "id", "--max", 5, "--n-init", 3, "--json").json
     assert (answer["k"], answer["table"]["k"]) == (K, [2, 3, 4, 5])
@@ -192,8 +196,20 @@ def test_every_command_has_help(run):
         assert f"\n  {name}" in commands
         assert run(name, "--help").code == 0
     text = run("fit", "--help").out
+    assert "  DATA...\n" not in text  # the usage line has it
+    assert text.index("Running:") < text.index("--help")
     assert text.index("Reading:") < text.index("Clustering:") < text.index("Running:")
     assert run("--version").out.strip() == f"powerkmeans, version {powerkmeans.__version__}"
+
+
+def test_options_have_the_estimators_defaults():
+    """One view is possibilistic too, for its outlier scores; seeds are fixed."""
+    options = {option.name: option.default for option in COMMANDS[0].params if isinstance(option, click.Option)}
+    known = MultiViewPowerKMeans().get_params() | {"seed": 0}
+    shared = options.keys() & known.keys() - {"n_clusters", "entropy"}
+    assert {"feature_map", "kernel", "bandwidth", "n_components", "membership", "n_init"} <= shared
+    assert {name: options[name] for name in shared} == {name: known[name] for name in shared}
+    assert ModelOptions(3) == ModelOptions(3, **{name: options[name] for name in shared})
 
 
 def test_every_option_is_documented():

@@ -17,6 +17,7 @@ from powerkmeans.cli.memory import duration, size
 from powerkmeans.cli.outputs import Outputs
 from powerkmeans.cli.progress import Bar, FitListener
 from powerkmeans.cli.scaling import find_scaling, scaled
+from powerkmeans.cli.terminal import Terminal, grid
 from powerkmeans.progress import listening
 from powerkmeans.types import Iteration
 
@@ -174,10 +175,24 @@ def test_a_file_that_someone_else_wrote_meanwhile_is_kept(tmp_path):
     assert (tmp_path / "a").read_text() == "theirs"
 
 
+def test_no_figure_is_cut_on_a_narrow_terminal(monkeypatch):
+    class Screen(io.StringIO):
+        def isatty(self):
+            return True
+
+    screen = Screen()
+    monkeypatch.setattr("sys.stdout", screen)
+    monkeypatch.setenv("COLUMNS", "40")
+    header = ["view", *(f"figure {place}" for place in range(5))]
+    Terminal().show(grid(header, [["a view of a long name", *[f"{place}.123" for place in range(5)]]]))
+    line = next(line for line in screen.getvalue().splitlines() if "a view" in line)
+    assert line.split("a view of a long name")[1].split() == [f"{place}.123" for place in range(5)]
+
+
 def test_sizes_and_durations_in_words():
     assert [size(n) for n in (12, 999_600, 3_400_000, 12e9)] == ["12 B", "1 MB", "3.4 MB", "12 GB"]
     assert [duration(t) for t in (0.04, 9.96, 75, 200, 7500)] == [
-        "0.0 s",
+        "40 ms",
         "10 s",
         "75 s",
         "3 min 20 s",

@@ -123,3 +123,9 @@ def test_models_from_python_take_columns_as_they_are(run, table, tmp_path):
     assert (
         "noise-threshold needs scores" in run("predict", "named.npz", table, "--noise-threshold", "0.5").sentence
     )
+
+
+def test_a_fuzzy_model_has_no_scores_to_write(run, table, tmp_path):
+    run("fit", table, "--id", "id", "-k", K, "-o", "out", "--membership", "fuzzy")
+    assert list(read_csv(tmp_path / "out/labels.csv")) == ["id", "cluster"]
+    assert run("predict", "out/model.npz", table).out.startswith("id,cluster\ns000,")

@@ -28,6 +28,7 @@ from powerkmeans.cli import main
 sys.argv = ["powerkmeans", "fit", "t.npy", "-k", "3", "-o", "out"]
 sys.exit(main())
 """
+IN_READING = "fit.read_inputs = fitting"
 IN_THE_FIT = "fit.fit_estimator = fitting"
 IN_WRITING = "fit.save_bundle = fitting"
 
@@ -45,7 +46,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("patch", [IN_THE_FIT, IN_WRITING])
+@pytest.mark.parametrize("patch", [IN_READING, IN_THE_FIT, IN_WRITING])
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupt_leaves_nothing_behind(folder, environment, patch, number, code):
     command = [sys.executable, "-c", ENDLESS.format(patch=patch)]
@@ -65,6 +66,33 @@ def test_an_interrupt_leaves_nothing_behind(folder, environment, patch, number, 
     assert "no file is left half-written" in rest
     assert "Traceback" not in rest
     assert leftovers(folder) == ["t.npy"]
+
+
+def test_an_interrupt_before_anything_has_begun(environment):
+    code = (
+        "import sys; from powerkmeans.cli import main\n"
+        "class Slow:\n"
+        "    def find_spec(self, name, *args):\n"
+        "        if name == 'powerkmeans.cli.app': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Slow())\n"
+        "sys.exit(main())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (130, "Error: Interrupted; nothing was begun.\n")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="only Linux has a device that is always full")
+def test_an_answer_that_nowhere_has_room_for(folder, environment):
+    subprocess.run([*COMMAND, "fit", "t.npy", "-k", "3", "-q"], cwd=folder, env=environment, check=True)
+    predict = [*COMMAND, "predict", "powerkmeans_output/model.npz", "t.npy"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            predict, cwd=folder, env=environment, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 4
+    assert done.stderr == "Error: The answer cannot be written: No space left on device.\n"
 
 
 def test_help_imports_nothing_heavy(environment):

@@ -37,6 +37,14 @@ def test_text_however_it_is_cut(tmp_path, delimiter):
     check(read(write_csv(tmp_path / "t.txt", ids(), HEADER, VALUES, delimiter), id_column="id"))
 
 
+@pytest.mark.parametrize("header", ["a;b\n", ""])
+def test_text_with_decimal_commas(tmp_path, header):
+    (tmp_path / "t.csv").write_text(header + "1,5;-2,25e1\n3;\n")
+    table = read(tmp_path / "t.csv", decimal=",")[0]
+    assert table.columns == (("a", "b") if header else ("0", "1"))
+    assert np.array_equal(table.values, [[1.5, -22.5], [3, np.nan]], equal_nan=True)
+
+
 def test_text_without_names(tmp_path):
     np.savetxt(tmp_path / "t.csv", VALUES, delimiter=",", fmt="%.17g")
     check(read(tmp_path / "t.csv"), named=False, with_ids=False)

@@ -152,6 +152,30 @@ def test_no_width_scrolls_the_page_sideways(opened, name, width):
     assert wide == []
 
 
+@pytest.mark.parametrize("name", ALL)
+def test_paper_is_wide_enough(opened, name):
+    """A page that is wider than A4 between its margins is shrunk or cut."""
+    browser = opened(name, 688)
+    browser.execute_script("dispatchEvent(new Event('beforeprint'))")
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= 688
+
+
+def test_heads_of_the_matrix_say_their_names_once(opened):
+    browser = opened()
+    said = browser.execute_script(
+        "return [...document.querySelectorAll('.matrix thead th')].map(e => e.innerText.trim())"
+    )
+    assert said == ["Column", "Explained", "All", *(f"Cluster {c}" for c in range(4))]
+
+
+def test_columns_of_one_name_are_told_apart_by_their_views(opened):
+    lines = [e.text for e in find_all(opened("twenty"), ".portrait tbody th")]
+    assert lines
+    assert all("of twenty" in line for line in lines)
+    assert not any("\n" in e.text for e in find_all(opened("views"), ".portrait tbody th"))
+
+
 def test_choosing_a_cluster_filters_everything(opened):
     browser = opened()
     everyone = shown_rows(browser)

@@ -23,7 +23,7 @@ from powerkmeans.report import facts as facts_module
 from powerkmeans.report import page as page_module
 from powerkmeans.report import profiles as profiles_module
 from powerkmeans.report import write_report, writing
-from powerkmeans.report.charts import log_ticks, ticks
+from powerkmeans.report.charts import Line, line_chart, log_ticks, ticks
 from powerkmeans.report.markup import LONGEST_TEXT, fixed, percent, plain_text
 from powerkmeans.report.original import original_views
 from powerkmeans.report.samples import (
@@ -288,6 +288,27 @@ def test_warnings_of_the_fit_are_told(tmp_path):
     model = KernelPowerKMeans(3, random_state=0).fit(X)
     assert "this page is about 100" in report(tmp_path, model, X[:100]).said
     assert "Note." not in report(tmp_path, model, X).said
+
+
+def test_many_warnings_are_folded(tmp_path, monkeypatch):
+    X = blobs(60)
+    model = KernelPowerKMeans(3, random_state=0).fit(X)
+    for many in (4, 5):
+        texts = [f"view 'v{i}' is odd." for i in range(many)]
+        monkeypatch.setattr("powerkmeans.report.sections.warnings_of", lambda *_, texts=texts: texts)
+        said = report(tmp_path, model, X).said
+        assert said.count("Note.") == many
+        assert "View 'v0' is odd." in said
+        assert ("2 more notes" in said) == (many == 5)
+
+
+def test_ticks_of_a_line_that_hardly_moves_differ():
+    drawn = str(line_chart([Line(np.linspace(11.27671, 11.27679, 9))], "hardly"))
+    levels = re.findall(r'text-anchor="end">([\d.]+)</text>', drawn)[:-1]
+    assert len(levels) >= 2
+    assert len(set(levels)) == len(levels)
+    counts = str(line_chart([Line(np.array([1.0, 1.0, 2.0]))], "centroids", scale="zero"))
+    assert re.findall(r'text-anchor="end">([\d.]+)</text>', counts)[:-1] == ["0", "1", "2"]
 
 
 @pytest.mark.parametrize("fuzziness", [1.5, 2.0, 3.0])

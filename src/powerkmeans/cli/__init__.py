@@ -25,4 +25,7 @@ def main() -> int:
             file=sys.stderr,
         )
         return 5
+    except KeyboardInterrupt:
+        print("Error: Interrupted; nothing was begun.", file=sys.stderr)
+        return 130
     return run()

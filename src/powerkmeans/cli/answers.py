@@ -38,16 +38,19 @@ def row_names(samples: Samples, rows: slice) -> Columns:
 def label_blocks(
     bundle: Bundle, X: Any, samples: Samples, bar: Bar, labels: NDArray[Any] | None = None
 ) -> Iterator[Columns]:
-    """Cluster, typicality and outlier score of each sample; -1 for scores above the threshold."""
+    """Cluster, typicality and outlier score of each sample; -1 for scores above the threshold.
+
+    Of a fuzzy membership the cluster alone: it has no scores.
+    """
     for rows in blocks_of(samples.n_samples):
         part = rows_of(X, rows)
         found = bundle.estimator.predict(part) if labels is None else labels[rows]
-        scores = bundle.estimator.outlier_score(part)
-        yield row_names(samples, rows) | {
-            "cluster": without_noise(found, scores, bundle.threshold),
-            "typicality": 1 - scores,
-            "outlier_score": scores,
-        }
+        block: Columns = {"cluster": found}
+        if bundle.estimator.membership == "possibilistic":
+            scores = bundle.estimator.outlier_score(part)
+            block["cluster"] = without_noise(found, scores, bundle.threshold)
+            block |= {"typicality": 1 - scores, "outlier_score": scores}
+        yield row_names(samples, rows) | block
         bar.update(rows.stop / samples.n_samples, f"{rows.stop:,} of {samples.n_samples:,} rows")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import signal
@@ -93,13 +94,23 @@ def _told_in_a_sentence() -> Iterator[None]:
         _leave(f"{message}{'' if message[-1:] in '.?' else '.'} See `{path} --help`.", Exit.USAGE, error)
     except click.ClickException as error:
         _leave(error.format_message(), Exit.USAGE, error)
+    except OSError as error:  # of stdout, or of something nobody thought of
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        if full:
+            _close_stdout()
+        what = f"The answer cannot be written: {error.strerror}." if full else _unforeseen(error)
+        _leave(what, Exit.OUTPUT if full else Exit.FAILED, error)
     except ImportError as error:
         _leave(str(error), Exit.PACKAGE, error)
     except MemoryError as error:
         _leave(f"Not enough memory. {error}".strip(), Exit.FAILED, error)
     except Exception as error:  # whatever it is, a user gets a sentence
-        what = " ".join(str(error).split()) or "no message"
-        _leave(f"{type(error).__name__}: {what} (set {DEBUG}=1 for the traceback)", Exit.FAILED, error)
+        _leave(_unforeseen(error), Exit.FAILED, error)
+
+
+def _unforeseen(error: Exception) -> str:
+    what = " ".join(str(error).split()) or "no message"
+    return f"{type(error).__name__}: {what} (set {DEBUG}=1 for the traceback)"
 
 
 def _leave(message: str, code: int, error: BaseException | None = None) -> NoReturn:

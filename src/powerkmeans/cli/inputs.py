@@ -38,8 +38,10 @@ class InputOptions:
     scale: str = "standard"
     float32: bool = False
     delimiter: str | None = None
+    decimal: str = "."
     header: bool | None = None
     encoding: str = "utf-8"
+    may_drop: bool = True
 
 
 @dataclass(frozen=True)
@@ -115,8 +117,10 @@ def read_tables(files: list[Given], options: InputOptions, choose: Choose, termi
                 arrays=options.array,
                 single=options.float32,
                 delimiter=_delimiter(options.delimiter),
+                decimal=options.decimal,
                 header=options.header,
                 encoding=options.encoding,
+                may_drop=options.may_drop,
                 on_read=_telling(
                     bar, file.source + (f", file {index + 1} of {len(files)}" if len(files) > 1 else "")
                 ),
@@ -178,6 +182,7 @@ def tell_input(inputs: Inputs, reading: InputOptions, terminal: Terminal) -> Non
         "robust": "robust scaling (median, quartiles)",
         "none": "columns as they are (no scaling)",
     }
-    terminal.say(f"{samples.n_samples:,} samples, {inputs.n_columns:,} columns{views}; {scaling[reading.scale]}")
+    read = f"{counted(samples.n_samples, 'sample')}, {counted(inputs.n_columns, 'column')}{views}"
+    terminal.say(f"{read}; {scaling[reading.scale]}")
     for note in inputs.notes:
         terminal.note(note)

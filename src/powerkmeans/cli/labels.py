@@ -26,8 +26,10 @@ class Labels(NamedTuple):
     ids: NDArray[Any] | None
 
 
-def read_labels(path: str, column: str | None, id_column: str | None, *, usual: str | None = None) -> Labels:
-    """Read one column; ``usual`` is the one to take if none is named and the file has it."""
+def read_labels(
+    path: str, column: str | None, id_column: str | None, *, option: str, usual: str | None = None
+) -> Labels:
+    """Read one column; ``usual`` is the one to take if none is named by ``option`` and the file has it."""
     (file,) = named_files([path])
     kind = extension(file.path).lower()
     if kind == ".npy":
@@ -41,7 +43,10 @@ def read_labels(path: str, column: str | None, id_column: str | None, *, usual: 
         raise UserError(
             f"{file.source} has no column {id_column!r} for --id{near(id_column, list(columns)) or '.'}"
         )
-    name = _chosen(list(columns), column, id_column, usual, file.source)
+    name = column or _only(list(columns), id_column, usual, option, file.source)
+    if name not in columns:
+        hint = near(name, list(columns)) or f"; it has {listed(list(columns))}."
+        raise UserError(f"{file.source} has no column {name!r}{hint}")
     empty = np.flatnonzero(columns[name] == "")
     if len(empty):
         raise UserError(
@@ -54,19 +59,15 @@ def read_labels(path: str, column: str | None, id_column: str | None, *, usual: 
     return Labels(file.source, name, columns[name], ids.values)
 
 
-def _chosen(header: list[str], column: str | None, id_column: str | None, usual: str | None, source: str) -> str:
-    if column is not None:
-        if column not in header:
-            raise UserError(
-                f"{source} has no column {column!r}{near(column, header) or f'; it has {listed(header)}.'}"
-            )
-        return column
+def _only(header: list[str], id_column: str | None, usual: str | None, option: str, source: str) -> str:
+    """The column that must be meant if none is named."""
     if usual in header:
         assert usual is not None
         return usual
     rest = [name for name in header if name != id_column and name not in ("row", *_SCORES)]
     if len(rest) != 1:
-        raise UserError(f"{source} has the columns {listed(header)}; say which holds the classes.")
+        or_id = "" if id_column is not None else ", and which names the rows with --id"
+        raise UserError(f"{source} has the columns {listed(header)}; say which one counts with {option}{or_id}.")
     return rest[0]
 
 

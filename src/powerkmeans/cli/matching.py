@@ -34,7 +34,7 @@ def match_views(bundle: Bundle, tables: Sequence[Table]) -> Samples:
     found = _found(bundle, tables)
     chosen = {view.name: _ordered(found[view.name], view) for view in bundle.views if view.name in found}
     for table in chosen.values():
-        check_values(table, rows_may_lack=bundle.several)
+        check_values(table, rows_may_lack=bundle.several, may_drop=False)
     samples = align(list(chosen.values()))
     lacking = [view.name for view in bundle.views if view.name not in chosen]
     notes = (f"No file has the columns of {listed(lacking)}: missing for all samples.",) if lacking else ()

@@ -43,7 +43,9 @@ def size(n_bytes: float) -> str:
 
 
 def duration(seconds: float, digits: int = 1) -> str:
-    """Seconds in words: 0.4 s, 12 s, 3 min 20 s, 2 h 5 min."""
+    """Seconds in words: 40 ms, 0.4 s, 12 s, 3 min 20 s, 2 h 5 min."""
+    if seconds < 0.0995:
+        return f"{max(1000 * seconds, 1):.0f} ms"
     if seconds < 9.95:
         return f"{seconds:.{digits}f} s"
     if seconds < 90:

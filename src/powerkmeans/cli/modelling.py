@@ -25,7 +25,7 @@ class ModelOptions:
     """The options that say how clusters are looked for."""
 
     n_clusters: int
-    feature_map: str = "rff"
+    feature_map: str = "nystroem"
     kernel: str = "rbf"
     bandwidth: str = "median"
     n_components: str = "auto"

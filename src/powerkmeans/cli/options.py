@@ -11,14 +11,14 @@ from powerkmeans.cli.config import load_config
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-FEATURE_MAPS = ("rff", "orf", "nystroem", "identity", "exact")
+FEATURE_MAPS = ("nystroem", "rff", "orf", "identity", "exact")
 KERNELS = ("rbf", "laplacian", "matern12", "matern32", "matern52", "rational_quadratic")
 SCALES = ("standard", "robust", "none")
 
 
 # where options stand in the help, by the names of their parameters; others come first
 SECTIONS = {
-    "Reading": "id_column array view drop scale float32 delimiter header encoding",
+    "Reading": "id_column array view drop scale float32 delimiter decimal header encoding",
     "Clustering": "feature_map kernel bandwidth n_components membership entropy n_init max_iter tol seed "
     "set_parameters",
     "Running": "dry_run engine threads config quiet as_json help",
@@ -33,9 +33,12 @@ class Command(click.Command):
         home = {name: title for title, names in SECTIONS.items() for name in names.split()}
         records: dict[str, list[tuple[str, str]]] = {title: [] for title in ("Options", *SECTIONS)}
         for parameter in self.get_params(ctx):
+            if isinstance(parameter, click.Argument):
+                continue  # the usage line has them
             record = parameter.get_help_record(ctx)
             if record is not None:
-                records[home.get(parameter.name or "", "Options")].append(record)
+                name = "help" if "--help" in parameter.opts else parameter.name or ""
+                records[home.get(name, "Options")].append(record)
         for title, rows in records.items():
             if rows:
                 with formatter.section(title):
@@ -82,6 +85,13 @@ file_options = _all(
         help="Which array of .npz, .mat, .zarr, .h5ad or .h5mu (obsm/X_pca).",
     ),
     click.option("--delimiter", metavar="CHAR", help="What cuts a text file.  [default: found out]"),
+    click.option(
+        "--decimal",
+        type=click.Choice([".", ","]),
+        default=".",
+        show_default=True,
+        help="What stands before decimals in a text file.",
+    ),
     click.option(
         "--header/--no-header", default=None, help="Whether a text file begins with names.  [default: found out]"
     ),
@@ -130,7 +140,7 @@ model_options = _all(
     click.option(
         "--feature-map",
         type=click.Choice(FEATURE_MAPS),
-        default="rff",
+        default="nystroem",
         show_default=True,
         help="Stands for the kernel.",
     ),

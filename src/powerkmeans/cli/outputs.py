@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import os
 import shutil
 import signal
@@ -35,10 +36,13 @@ class Outputs:
         self, folder: str | os.PathLike[str], names: Sequence[str], *, overwrite: bool, inputs: Sequence[str] = ()
     ) -> None:
         self.folder, self.names, self._overwrite = Path(folder), list(names), overwrite
+        self._nowhere = not os.fspath(folder)
         self._inputs = {os.path.realpath(name) for name in inputs}
 
     def check(self) -> None:
         """Reject what exists, and a folder that cannot be written to."""
+        if self._nowhere:
+            raise UserError("The name of the output is empty.", Exit.USAGE)
         for name in self.names:
             path = self.folder / name
             if os.path.realpath(path) in self._inputs:
@@ -73,9 +77,11 @@ class Outputs:
             yield stage
             with _uninterrupted():
                 self._place(stage)
-        except BaseException:
+        except BaseException as error:
             with _uninterrupted():
                 _cleared(stage, missing)
+            if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
+                raise unwritable(self.folder, error) from error  # all that is done meanwhile is writing
             raise
 
     def _place(self, stage: Path) -> None:
@@ -98,7 +104,10 @@ def _cleared(stage: Path | None, made: list[Path]) -> None:
 
 def unwritable(folder: Path, error: OSError) -> UserError:
     """What to raise if a folder cannot be written to."""
-    return UserError(f"Cannot write to {str(folder)!r}: {error.strerror or error}.", Exit.OUTPUT)
+    reason = error.strerror or str(error) or type(error).__name__
+    if error.errno is not None and error.errno in errno.errorcode:
+        reason = os.strerror(error.errno)  # Arrow has words of its own
+    return UserError(f"Cannot write to {str(folder)!r}: {reason}.", Exit.OUTPUT)
 
 
 @contextmanager
@@ -132,14 +141,11 @@ def check_table_name(path: str | os.PathLike[str]) -> None:
 
 def write_table(path: Path, blocks: Iterator[Columns]) -> None:
     """Write blocks of rows as the extension says."""
-    try:
-        if path.suffix.lower() == ".parquet":
-            _write_parquet(path, blocks)
-            return
-        with open(path, "w", encoding="utf-8", newline="") as stream:
-            write_csv(stream, blocks, "\t" if path.suffix.lower() == ".tsv" else ",")
-    except OSError as error:
-        raise unwritable(path.parent.parent, error) from error
+    if path.suffix.lower() == ".parquet":
+        _write_parquet(path, blocks)
+        return
+    with open(path, "w", encoding="utf-8", newline="") as stream:
+        write_csv(stream, blocks, "\t" if path.suffix.lower() == ".tsv" else ",")
 
 
 def write_csv(stream: IO[str], blocks: Iterator[Columns], delimiter: str = ",") -> None:

@@ -48,7 +48,7 @@ def cut(table: Table, views: dict[str, list[str]]) -> list[Table]:
     ]
 
 
-def check_values(table: Table, *, rows_may_lack: bool) -> None:
+def check_values(table: Table, *, rows_may_lack: bool, may_drop: bool = True) -> None:
     """Reject missing and infinite values, by column and row; a row without any value may lack the view."""
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(np.sum(table.values, dtype=np.float64)):
@@ -58,7 +58,8 @@ def check_values(table: Table, *, rows_may_lack: bool) -> None:
     if rows_may_lack:
         missing &= ~absent[:, None]
     if np.any(missing):
-        raise UserError(_about_missing(table, missing, absent, rows_may_lack))
+        way = "the columns out with --drop" if may_drop else "the rows out"
+        raise UserError(_about_missing(table, missing, absent, way, several=rows_may_lack))
     infinite = np.isinf(table.values)
     if np.any(infinite):
         row, column = divmod(int(np.argmax(infinite)), table.values.shape[1])
@@ -69,7 +70,9 @@ def check_values(table: Table, *, rows_may_lack: bool) -> None:
         raise UserError(f"{table.source} has no values at all for view {table.name!r}.")
 
 
-def _about_missing(table: Table, missing: NDArray[np.bool_], absent: NDArray[np.bool_], several: bool) -> str:
+def _about_missing(
+    table: Table, missing: NDArray[np.bool_], absent: NDArray[np.bool_], way: str, *, several: bool
+) -> str:
     counts = np.sum(missing, axis=0)
     worst = [int(place) for place in np.argsort(-counts, kind="stable") if counts[place]]
     shown = ", ".join(f"{table.columns[place]!r} ({counts[place]})" for place in worst[:5])
@@ -80,8 +83,8 @@ def _about_missing(table: Table, missing: NDArray[np.bool_], absent: NDArray[np.
         bare = counted(int(np.sum(absent)), "row")
         return f"{table.source} has {bare} without any value, the first in {first}; leave them out."
     return (
-        f"{table.source} has missing values in {shown}{more}, the first in {first}; fill them in, or leave the "
-        f"columns out with --drop.{advice}"
+        f"{table.source} has missing values in {shown}{more}, the first in {first}; fill them in, or leave "
+        f"{way}.{advice}"
     )
 
 

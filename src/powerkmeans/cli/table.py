@@ -33,7 +33,8 @@ class Request:
     id_column : the column that names the rows; ``id_optional``: if there is one
     arrays : which arrays, of a file that holds several
     single : in single precision
-    delimiter, header, encoding : of text files; None to find out
+    delimiter, decimal, header, encoding : of text files; None to find out
+    may_drop : whether the command can leave columns out
     on_read : told of the share of the file that has been read
     """
 
@@ -43,8 +44,10 @@ class Request:
     arrays: tuple[str, ...] = ()
     single: bool = False
     delimiter: str | None = None
+    decimal: str = "."
     header: bool | None = None
     encoding: str = "utf-8"
+    may_drop: bool = True
     on_read: OnRead = lambda share: None
 
     def dtype(self, stored: np.dtype[Any]) -> np.dtype[Any]:
@@ -87,6 +90,15 @@ def id_place(header: Sequence[str], request: Request, source: str) -> int | None
         hint = near(id_column, list(header)) or f"; it has {listed(list(header))}."
         raise UserError(f"{source} has no column {id_column!r} for --id{hint}")
     return list(header).index(id_column)
+
+
+def not_numbers(column: str, request: Request) -> str:
+    """What to do about a column that does not hold numbers, as the end of a sentence."""
+    if not request.may_drop:
+        return "."
+    name = column if column.replace("_", "").replace("-", "").isalnum() else f"'{column}'"
+    or_id = "" if request.id_column is not None else f", or use it as --id {name}"
+    return f". Leave the column out with --drop {name}{or_id}."
 
 
 def checked_header(header: Sequence[str], source: str) -> None:

@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
 from rich.console import Console
+from rich.measure import Measurement
 from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
@@ -56,11 +58,18 @@ class Terminal:
         for item in items:
             wrap = isinstance(item, (str, Text))
             if sys.stdout.isatty():
-                self._out.print(item, soft_wrap=wrap)
+                self._wide_enough(item).print(item, soft_wrap=wrap)
                 continue
             with self._out.capture() as captured:
                 self._out.print(item, soft_wrap=wrap)
             print("\n".join(line.rstrip() for line in captured.get().split("\n")), end="")
+
+    def _wide_enough(self, item: Any) -> Console:
+        """The terminal, or a wider one where the figures of a table would be cut; long lines go on below."""
+        needed = Measurement.get(self._out, self._out.options.update(max_width=_WIDE), item).minimum
+        if isinstance(item, (str, Text)) or needed <= self._out.width:
+            return self._out
+        return Console(file=sys.stdout, width=needed, highlight=False)
 
     def give(self, answer: dict[str, Any]) -> None:
         """The answer as JSON, on stdout; NaN and infinities are null, which JSON has."""
@@ -100,10 +109,9 @@ def grid(header: Sequence[str], rows: Sequence[Sequence[Any]], *, left: int = 1)
     table = RichTable(box=SIMPLE_HEAD, header_style="dim", show_edge=False, pad_edge=False)
     for place, name in enumerate(header):
         fold = place == len(header) - 1 and left == len(header)
-        if place < left:
-            table.add_column(name, no_wrap=not fold)
-        else:
-            table.add_column(name, justify="right", no_wrap=True, min_width=len(name))
+        widest = max([cell_len(name), *(cell_len(str(row[place])) for row in rows)])
+        justify: Any = "left" if place < left else "right"
+        table.add_column(name, justify=justify, no_wrap=not fold, min_width=None if fold else widest)
     for row in rows:
         table.add_row(*(cell if isinstance(cell, Text) else Text(str(cell)) for cell in row))
     return Padding(table, (1, 0, 0, 2), expand=False)
@@ -117,6 +125,11 @@ def facts(pairs: Sequence[tuple[str, Any]]) -> Any:
     for name, value in pairs:
         table.add_row(name, value if isinstance(value, Text) else Text(str(value)))
     return Padding(table, (1, 0, 0, 2), expand=False)
+
+
+def paragraph(text: str) -> Any:
+    """A text that is folded between words."""
+    return Padding(Text(text), (0, 0, 0, 2), expand=False)
 
 
 def share_bar(share: float, largest: float) -> Text:

@@ -53,7 +53,10 @@ def line_chart(lines: Sequence[Line], label: str, *, scale: str = "", mark: int 
         return TOP + (HEIGHT - TOP - BOTTOM) * (high - value) / (high - low)
 
     levels = log_ticks(low, high) if log else ticks(low, high)
-    parts = [_level(y(math.log10(level) if log else level), level) for level in levels]
+    if all(np.all(own[np.isfinite(own)] % 1 == 0) for own in values) and not log:
+        levels = [level for level in levels if level % 1 == 0]  # what is counted has no halves
+    digits = _digits(levels)
+    parts = [_level(y(math.log10(level) if log else level), number(level, digits)) for level in levels]
     parts += [_tick(x(step), step + 1) for step in sorted({0, n_steps - 1})]
     if mark is not None and 0 < mark < n_steps:
         parts.append(tag("line", class_="mark", x1=_at(x(mark)), x2=_at(x(mark)), y1=TOP, y2=HEIGHT - BOTTOM))
@@ -97,10 +100,19 @@ def _drawn(values: Float64Array, style: str, x: Scale, y: Scale) -> Markup:
     return tag("path", class_=style, d=path)
 
 
-def _level(height: float, value: float) -> Markup:
+def _digits(levels: Sequence[float]) -> int:
+    """As many significant digits as tell levels apart.
+
+    >>> _digits([0.25, 0.3]), _digits([11.2767, 11.2768])
+    (4, 6)
+    """
+    return next((n for n in range(4, 17) if len({number(level, n) for level in levels}) == len(levels)), 17)
+
+
+def _level(height: float, label: str) -> Markup:
     return join(
         tag("line", class_="grid", x1=LEFT, x2=WIDTH - RIGHT, y1=_at(height), y2=_at(height)),
-        tag("text", number(value), x=LEFT - 6, y=_at(height + 3.5), text_anchor="end"),
+        tag("text", label, x=LEFT - 6, y=_at(height + 3.5), text_anchor="end"),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import NamedTuple
 
 import numpy as np
@@ -116,7 +117,8 @@ def _columns(facts: Facts) -> list[Column]:
     if np.any(listed.column >= 0):
         known = [facts.profiles.name[c] if c >= 0 else "" for c in listed.column.tolist()]
         away = listed.deviation.tolist()
-        cells = [_unusual(facts, place) for place in range(len(known))]
+        shared = {name for name, times in Counter(facts.profiles.name).items() if times > 1}
+        cells = [_unusual(facts, place, shared) for place in range(len(known))]
         columns.append(Column("Most unusual column", cells, known))
         columns.append(
             Column("Deviation", [tag("span", _sds(z)) for z in away], _keys(np.abs(away).tolist()), "number")
@@ -134,8 +136,8 @@ def _keys(values: list[float]) -> list[str]:
     return [f"{value:.6g}" for value in values]
 
 
-def _unusual(facts: Facts, place: int) -> Markup:
-    """The column's name, its value in this sample and its mean in the cluster."""
+def _unusual(facts: Facts, place: int, shared: set[str]) -> Markup:
+    """The column's name, with its view if several have one of that name, its value and its mean in the cluster."""
     column = int(facts.listed.column[place])
     if column < 0:
         return tag("span", "\u2014")
@@ -143,7 +145,10 @@ def _unusual(facts: Facts, place: int) -> Markup:
     value, mean = float(facts.listed.value[place]), float(facts.profiles.means[cluster, column])
     decimals = decimals_of(float(facts.profiles.deviation[column]), mean)
     note = f"{fixed(value, decimals)}, cluster mean {fixed(mean, decimals)}"
-    return join(tag("span", facts.profiles.name[column], class_="name"), tag("span", note, class_="muted"))
+    name = facts.profiles.name[column]
+    if name in shared and len(facts.original) > 1:
+        note = f"{plain_text(facts.views['view'][facts.profiles.view[column]])}: {note}"
+    return join(tag("span", name, class_="name", title=name), tag("span", note, class_="muted"))
 
 
 def _sds(deviation: float) -> str:

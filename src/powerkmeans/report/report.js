@@ -299,6 +299,8 @@
       }
       return bar;
     }
+    const seen = new Set(), twice = new Set(); // names that several views have
+    for (const name of profiles.name) (seen.has(name) ? twice : seen).add(name);
     const label = (c) => (several ? `${profiles.name[c]} (${data.views[profiles.view[c]]})` : profiles.name[c]);
 
     function portrait(cluster) {
@@ -311,12 +313,13 @@
       const body = make("tbody");
       for (const [, c, z] of ranked.slice(0, TOP)) {
         body.append(make("tr", { title: `${label(c)}: mean ${shown(profiles.means[c][cluster], c)}, all samples ${shown(profiles.overall[c], c)}` },
-          make("th", { scope: "row" }, profiles.name[c]),
+          make("th", { scope: "row" }, profiles.name[c],
+            ...(several && twice.has(profiles.name[c]) ? [make("small", {}, data.views[profiles.view[c]])] : [])),
           make("td", { className: "number value" }, shown(profiles.means[c][cluster], c)),
           make("td", {}, deviation(z)),
           make("td", { className: "number away" }, signed(z, 1))));
       }
-      const head = make("h3", {}, `Cluster ${cluster}`, make("span", {}, `${grouped(data.sizes[cluster])} samples`));
+      const head = make("h3", {}, `Cluster ${cluster}`, make("span", {}, data.sizes[cluster] === 1 ? "1 sample" : `${grouped(data.sizes[cluster])} samples`));
       const box = make("div", { className: "portrait", "data-cluster": cluster }, head);
       if (body.children.length) box.append(make("table", { "aria-label": `Cluster ${cluster}: mean, and distance from the average in sd` }, body));
       else box.append(make("p", { className: "muted" }, data.sizes[cluster] ? "No column varies." : "No samples."));
@@ -492,6 +495,7 @@
     before = root.dataset.theme;
     root.dataset.theme = "light";
     root.dataset.printing = "1";
+    for (const folded of document.querySelectorAll("details")) folded.open = true;
     columns.redraw(true);
     themeChanged();
   });

@@ -14,6 +14,10 @@ from powerkmeans.types import Status
 
 # a probability from which the cluster of a sample counts as certain
 CERTAIN = 0.9
+# a share of the spread on the map beyond which there is nothing else to see
+ALL_OF_IT = 0.9995
+# notes at the top of the page before the rest is folded away
+NOTES = 3
 # lines of the chart of weights that have a colour and a name
 NAMED_LINES = 5
 
@@ -23,7 +27,10 @@ def warning_list(facts: Facts) -> Markup:
     texts = warnings_of(facts.estimator, len(facts.samples))
     if not texts:
         return Markup("")
-    items = [tag("p", tag("strong", "Note. "), text) for text in texts]
+    items = [tag("p", tag("strong", "Note. "), text[:1].upper() + text[1:]) for text in texts]
+    if len(items) > NOTES + 1:
+        rest = tag("summary", f"{len(items) - NOTES} more notes")
+        items[NOTES:] = [tag("details", rest, *items[NOTES:])]
     return tag("div", *items, class_="warning", role="note")
 
 
@@ -141,9 +148,11 @@ def map_note(facts: Facts) -> str:
         )
     if shares[1] == 0:
         return f"{which}. The data vary in one direction only; the height of a point is arbitrary."
+    held = min(float(shares[0] + shares[1]), 1.0)
+    beyond = "" if held > ALL_OF_IT else ", so clusters that overlap here may be apart in others"
     return (
         f"{which}. The two directions are the principal components of the feature space and hold "
-        f"{percent(shares[0] + shares[1])} of its spread, so clusters that overlap here may be apart in others."
+        f"{percent(held)} of its spread{beyond}."
     )
 
 

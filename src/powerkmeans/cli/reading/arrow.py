@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from powerkmeans.cli.errors import UserError
 from powerkmeans.cli.memory import check_room
-from powerkmeans.cli.table import Ids, Request, Table, checked_header, checked_ids, id_place
+from powerkmeans.cli.table import Ids, Request, Table, checked_header, checked_ids, id_place, not_numbers
 from powerkmeans.sources.columns import needed
 
 EXTENSIONS = (".parquet", ".arrow", ".feather", ".ipc")
@@ -27,7 +27,7 @@ def read_arrow(path: str, source: str, name: str, request: Request) -> list[Tabl
     rest = [label for place, label in enumerate(header) if place != where]
     chosen = [rest[place] for place in request.choose(rest, source)]
     for label in chosen:
-        _check_numeric(opened.schema.field(label), source)
+        _check_numeric(opened.schema.field(label), source, request)
     table = Table(name, source, tuple(chosen), _values(opened, chosen, source, request))
     if where is None:
         return [table]
@@ -90,11 +90,9 @@ def _stored_index(schema: Any) -> int | None:
     return list(schema.names).index(index[0]) if stored else None
 
 
-def _check_numeric(field: Any, source: str) -> None:
+def _check_numeric(field: Any, source: str, request: Request) -> None:
     types = needed("pyarrow", "arrow").types
     kinds = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
     if not any(is_kind(field.type) for is_kind in kinds):
-        raise UserError(
-            f"{source}, column {field.name!r} holds {field.type} values, not numbers. Leave it out with --drop "
-            f"{field.name}, or use it as --id {field.name}."
-        )
+        advice = not_numbers(field.name, request)
+        raise UserError(f"{source}, column {field.name!r} holds {field.type} values, not numbers{advice}")

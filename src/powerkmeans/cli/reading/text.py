@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerkmeans.cli.errors import UserError, counted, usage
-from powerkmeans.cli.table import Ids, OnRead, Request, Table, checked_header, checked_ids, id_place
+from powerkmeans.cli.table import Ids, OnRead, Request, Table, checked_header, checked_ids, id_place, not_numbers
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none"})
@@ -50,7 +50,7 @@ def read_text(path: str, source: str, name: str, request: Request) -> list[Table
         for block in _blocks(text.rows, len(header), source):
             lines += [line for line, _ in block]
             ids += [] if where is None else [row[where].strip() for _, row in block]
-            parts.append(_numbers(block, header, chosen, source).astype(dtype, copy=False))
+            parts.append(_numbers(block, header, chosen, source, request).astype(dtype, copy=False))
     if not lines:
         raise UserError(f"{source} has a header and no rows.")
     columns = tuple(header[place] for place in chosen)
@@ -84,13 +84,21 @@ def _rows(text: IO[str], source: str, request: Request) -> Rows:
     first = list(islice(text, _LINES_TO_LOOK_AT))
     if not any(line.strip() for line in first):
         raise UserError(f"{source} is empty.")
-    delimiter = request.delimiter or _guess(first)
+    if any("\0" in line for line in first):
+        raise UserError(f"{source} is not text: it holds zero bytes. If it is UTF-16, say --encoding utf-16.")
+    delimiter = request.delimiter or _guess(first, request.decimal)
+    if delimiter == request.decimal:
+        raise usage(f"--delimiter and --decimal are both {delimiter!r}.")
     _check_delimiter(first, delimiter, source, given=request.delimiter is not None)
     reader = csv.reader(chain(first, text), delimiter=delimiter, skipinitialspace=True, strict=True)
     filled = ((reader.line_num, row) for row in reader if row)
     line, beginning = next(filled)
     beginning = [field.strip() for field in beginning]
-    named = request.header if request.header is not None else not all(map(_is_number, beginning))
+    named = (
+        request.header
+        if request.header is not None
+        else not all(_is_number(field, request.decimal) for field in beginning)
+    )
     if named:
         return Rows(beginning, True, filled)
     return Rows([str(place) for place in range(len(beginning))], False, chain([(line, beginning)], filled))
@@ -146,10 +154,11 @@ def _encoding(name: str) -> str:
     return "utf-8-sig" if name.lower().replace("_", "-") in ("utf-8", "utf8") else name
 
 
-def _guess(first: Sequence[str]) -> str:
+def _guess(first: Sequence[str], decimal: str = ".") -> str:
     """The delimiter that cuts the first lines into most fields, the same number in each."""
-    best, most = ",", 1
-    for delimiter in DELIMITERS:
+    known = [delimiter for delimiter in DELIMITERS if delimiter != decimal]
+    best, most = known[0], 1
+    for delimiter in known:
         try:
             rows = [row for row in csv.reader(first, delimiter=delimiter, skipinitialspace=True) if row]
         except csv.Error:
@@ -157,7 +166,7 @@ def _guess(first: Sequence[str]) -> str:
         widths = {len(row) for row in rows[:-1] or rows}  # the last line may go on
         if len(widths) == 1 and max(widths) > most:
             best, most = delimiter, max(widths)
-    return best if most > 1 else max((",", ";", "\t", "|"), key=first[0].count)
+    return best if most > 1 else max(known[:-1], key=first[0].count)
 
 
 def _check_delimiter(first: Sequence[str], delimiter: str, source: str, *, given: bool) -> None:
@@ -185,54 +194,66 @@ def _blocks(
 
 
 def _numbers(
-    block: list[tuple[int, list[str]]], header: Sequence[str], chosen: Sequence[int], source: str
+    block: list[tuple[int, list[str]]],
+    header: Sequence[str],
+    chosen: Sequence[int],
+    source: str,
+    request: Request,
 ) -> NDArray[np.float64]:
     """The chosen columns of a block as numbers, NaN for what is missing."""
     columns = list(zip(*(row for _, row in block), strict=True))
     numbers = np.empty((len(block), len(chosen)))
     for index, place in enumerate(chosen):
         try:
-            numbers[:, index] = columns[place]
+            points = request.decimal == "."
+            column = columns[place]
+            numbers[:, index] = column if points else [_as_float(field, request.decimal) for field in column]
         except ValueError:
             numbers[:, index] = [
-                _number(field, line, header[place], source)
+                _number(field, f"{source}, line {line}, column", header[place], request)
                 for (line, _), field in zip(block, columns[place], strict=True)
             ]
     return numbers
 
 
-def _number(field: str, line: int, column: str, source: str) -> float:
+def _number(field: str, where: str, column: str, request: Request) -> float:
     text = field.strip()
     if text.lower() in MISSING:
         return np.nan
     try:
-        return float(text)
+        return _as_float(text, request.decimal)
     except ValueError:
-        raise UserError(
-            f"{source}, line {line}, column {column!r}: {text[:40]!r} is not a number{_advice(text, column)}"
-        ) from None
+        advice = _advice(text, column, request)
+        raise UserError(f"{where} {column!r}: {text[:40]!r} is not a number{advice}") from None
 
 
-def _advice(text: str, column: str) -> str:
+def _as_float(text: str, decimal: str) -> float:
+    """A number; with a decimal comma a point is refused, for it may stand between thousands."""
+    if decimal == ".":
+        return float(text)
+    if "." in text:
+        raise ValueError(text)
+    return float(text.replace(decimal, "."))
+
+
+def _advice(text: str, column: str, request: Request) -> str:
     """What may be behind a text in a column of numbers."""
+    if request.decimal != "." and _is_number(text.replace(request.decimal, "")):
+        return f": with --decimal {request.decimal} no point may stand in it."
     if text.replace(",", "", 1).lstrip("+-").isdigit():
-        return "; write decimals with a point."
+        return "; say --decimal , if commas stand before decimals."
     for delimiter, name in DELIMITERS.items():
         pieces = text.split(delimiter)
         if len(pieces) > 1 and all(_is_number(piece) for piece in pieces):
             return f"; is the file cut at {name}? Then say --delimiter {delimiter!r}."
-    return f". Leave the column out with --drop {_quoted(column)}, or use it as --id {_quoted(column)}."
+    return not_numbers(column, request)
 
 
-def _quoted(column: str) -> str:
-    return column if column.replace("_", "").replace("-", "").isalnum() else f"'{column}'"
-
-
-def _is_number(field: str) -> bool:
+def _is_number(field: str, decimal: str = ".") -> bool:
     if field.strip().lower() in MISSING:
         return True
     try:
-        float(field)
+        _as_float(field, decimal)
     except ValueError:
         return False
     return True

@@ -12,7 +12,7 @@ from powerkmeans.cli.errors import UserError, usage
 from powerkmeans.cli.inputs import InputOptions, chosen, read_inputs, tell_input
 from powerkmeans.cli.modelling import ModelOptions
 from powerkmeans.cli.progress import Bar
-from powerkmeans.cli.terminal import Terminal, grid, heading, number
+from powerkmeans.cli.terminal import Terminal, grid, heading, number, paragraph
 
 
 def run(options: dict[str, Any]) -> None:
@@ -41,7 +41,17 @@ def run(options: dict[str, Any]) -> None:
     if terminal.as_json:
         terminal.give({"k": found.k, "reason": found.reason, "table": found.table, "notes": terminal.notes})
         return
-    terminal.show(_table(found.table, found.k), heading(f"k = {found.k}", found.reason), "")
+    about = (
+        f"{inputs.samples.n_samples:,} samples · {k_min} to {k_max} clusters · the higher the score, the better"
+    )
+    terminal.show(
+        heading("Numbers of clusters", about),
+        _table(found.table, found.k),
+        "",
+        heading(f"k = {found.k}"),
+        paragraph(found.reason),
+        "",
+    )
 
 
 def _on(bar: Bar) -> Any:

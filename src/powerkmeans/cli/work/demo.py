@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,7 +46,8 @@ def run(options: dict[str, Any]) -> None:
     means_of = "one seed" if seeds == 1 else f"means of {seeds} seeds"
     terminal.say(f"Handwritten digits: {len(digits):,} samples, 10 clusters; {means_of}")
     means = []
-    with terminal.bar("Fitting") as bar:
+    with terminal.bar("Fitting") as bar, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the table tells, and the fit that is written tells again
         for place, step in enumerate(all_steps):
             results = []
             for seed in range(seeds):

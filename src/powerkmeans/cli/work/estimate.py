@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from powerkmeans.cli.bundle import rows_of
-from powerkmeans.cli.errors import UserError
+from powerkmeans.cli.errors import UserError, counted
 from powerkmeans.cli.inputs import Inputs
 from powerkmeans.cli.memory import available_bytes, duration, size
 from powerkmeans.cli.modelling import fitted
@@ -23,6 +23,8 @@ _PROBE_ROWS, _PROBE_PER_CLUSTER, _LARGER = 1000, 20, 4
 # passes over all rows that a fit makes besides the annealing: hashes, means, scatter, k-means steps, labels
 _FULL_PASSES = 8
 _PASS_ROWS = 2**15
+# memory at the peak of a fit beside the features that it keeps, in features: 1.3 to 3.2 of them were seen
+_WORK = 3
 
 
 @dataclass(frozen=True)
@@ -37,12 +39,13 @@ class Estimate:
     seconds: float
     data_bytes: int
     feature_bytes: int
+    work_bytes: int
     read_seconds: float
     dtype: str
 
     @property
     def bytes(self) -> int:
-        return self.data_bytes + self.feature_bytes
+        return self.data_bytes + self.feature_bytes + self.work_bytes
 
 
 class Probe(NamedTuple):
@@ -68,6 +71,7 @@ def estimate(inputs: Inputs, parameters: dict[str, Any], read_seconds: float, te
         _probe(inputs, parameters, few)  # loads what is loaded once
         probes = [_probe(inputs, parameters, m) for m in sorted({few, min(n, _LARGER * few)})]
         pass_seconds = _pass_seconds(probes[-1].model, inputs)
+    features, kept = _feature_bytes(probes[-1].model, n, parameters["engine"])
     arrays = list(inputs.X.values()) if isinstance(inputs.X, dict) else [inputs.X]
     return Estimate(
         n_samples=n,
@@ -77,7 +81,8 @@ def estimate(inputs: Inputs, parameters: dict[str, Any], read_seconds: float, te
         probe_seconds=probes[-1].seconds,
         seconds=_seconds(probes, n, pass_seconds),
         data_bytes=2 * sum(array.nbytes for array in arrays),
-        feature_bytes=_feature_bytes(probes[-1].model, n, parameters["engine"]),
+        feature_bytes=features,
+        work_bytes=_WORK * features if kept else 0,
         read_seconds=read_seconds,
         dtype=str(np.result_type(*arrays)),
     )
@@ -116,13 +121,14 @@ def _seconds(probes: list[Probe], n: int, pass_seconds: float) -> float:
     return annealing + (_FULL_PASSES * pass_seconds if annealed < n else 0.0)
 
 
-def _feature_bytes(model: Any, n: int, engine: Any) -> int:
-    """Features are kept as far as the engine's budget goes; kernel matrices always."""
+def _feature_bytes(model: Any, n: int, engine: Any) -> tuple[int, bool]:
+    """What features or kernel matrices take, and whether it is features that are kept: those within the budget."""
     found = model._fit.model
     if found.problem.dual:
-        return 8 * n * n
+        return 8 * n * n, False
     budget = engine.memory_budget if isinstance(engine, NumpyOptions) else NumpyOptions().memory_budget
-    return int(min(n * found.problem.splits[-1] * found.dtype.itemsize, budget))
+    whole = n * found.problem.splits[-1] * found.dtype.itemsize
+    return int(min(whole, budget)), whole <= budget
 
 
 def show_estimate(found: Estimate, terminal: Terminal) -> None:
@@ -140,10 +146,16 @@ def show_estimate(found: Estimate, terminal: Terminal) -> None:
         heading("Dry run", "the input is in order; nothing was written"),
         facts(
             [
-                ("shape", f"{found.n_samples:,} samples · {', '.join(views)} · {found.n_clusters} clusters"),
+                (
+                    "shape",
+                    f"{found.n_samples:,} samples · {', '.join(views)} · {counted(found.n_clusters, 'cluster')}",
+                ),
                 ("memory", f"about {size(found.bytes)}{room}"),
                 ("", f"read as {found.dtype}: rows and scaled rows {size(found.data_bytes)}"),
-                ("", f"features {size(found.feature_bytes)}"),
+                (
+                    "",
+                    f"features {size(found.feature_bytes)}, and about {size(found.work_bytes)} to work with them",
+                ),
                 (
                     "time",
                     f"about {duration(found.seconds)} for the fit, reading took {duration(found.read_seconds)}",

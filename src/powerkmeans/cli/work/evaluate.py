@@ -24,8 +24,11 @@ _SCORES = {
 def run(options: dict[str, Any]) -> None:
     """Read both, put them side by side, score."""
     terminal = Terminal(quiet=options["quiet"], as_json=options["as_json"])
-    labels = read_labels(options["labels"], options["labels_column"], options["id_column"], usual="cluster")
-    truth = read_labels(options["truth"], options["truth_column"], options["id_column"])
+    named = options["id_column"]
+    labels = read_labels(
+        options["labels"], options["labels_column"], named, option="--labels-column", usual="cluster"
+    )
+    truth = read_labels(options["truth"], options["truth_column"], named, option="--truth-column")
     found, known = paired(labels, truth, terminal)
     noise = int(np.sum(found == "-1"))
     if noise:

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from powerkmeans.cli.answers import view_table
 from powerkmeans.cli.bundle import Bundle, load_bundle
+from powerkmeans.cli.errors import counted
 from powerkmeans.cli.terminal import Terminal, facts, grid, heading, number
 from powerkmeans.cli.work.predict import read_for
 from powerkmeans.cli.work.summary import bandwidths, cluster_table, view_weights
@@ -20,7 +21,9 @@ def run(options: dict[str, Any]) -> None:
     bundle = load_bundle(options["model"])
     views = bundle.found.get("views")
     if options["data"]:
-        X = bundle.inputs(read_for(bundle, options, terminal))
+        samples = read_for(bundle, options, terminal)
+        terminal.say(f"Views are judged on {samples.n_samples:,} new samples; the rest is what the fit found.")
+        X = bundle.inputs(samples)
         with terminal.hearing_warnings():
             views = view_table(bundle.estimator, X, tuple(view.name for view in bundle.views))
     clusters = cluster_columns(bundle, options["n_columns"])
@@ -28,14 +31,14 @@ def run(options: dict[str, Any]) -> None:
         terminal.give(_as_json(bundle, views, clusters) | {"notes": terminal.notes})
         return
     model = bundle.estimator
-    about = f"{len(model.labels_):,} samples · {model.n_clusters} clusters · {model.membership}"
+    about = f"{len(model.labels_):,} samples · {counted(model.n_clusters, 'cluster')} · {model.membership}"
     terminal.show(heading(type(model).__name__, about), facts(_facts(bundle)))
     terminal.show(cluster_table(_sizes(bundle), bundle.found.get("n_noise", 0)))
     if views is not None:
         terminal.show(_views(views, bundle))
-    if clusters:
+    if any(clusters):
         terminal.show(_columns(clusters))
-    else:
+    elif not clusters:
         terminal.say(
             "Saved from Python: which columns set clusters apart is not known; give DATA to judge the views."
         )

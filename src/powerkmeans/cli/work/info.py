@@ -46,7 +46,8 @@ def run(options: dict[str, Any]) -> None:
                 ("threads", f"{found['threads']} of {found['cpus']} processors"),
                 (
                     "BLAS",
-                    ", ".join(f"{b['name']} {b['version']}, {b['threads']} threads" for b in blas) or "none found",
+                    " · ".join(f"{b['name']} {b['version']}, {b['threads']} threads" for b in blas)
+                    or "none found",
                 ),
                 ("memory", "unknown" if found["free_bytes"] is None else f"{size(found['free_bytes'])} free"),
                 ("reads", " · ".join(f["formats"] for f in found["formats"] if f["readable"])),

@@ -12,7 +12,7 @@ import numpy as np
 
 from powerkmeans.cli.answers import blocks_of, label_blocks, memberships
 from powerkmeans.cli.bundle import Bundle, load_bundle, rows_of
-from powerkmeans.cli.errors import Exit, UserError
+from powerkmeans.cli.errors import Exit, UserError, counted
 from powerkmeans.cli.inputs import InputOptions, chosen, read_tables
 from powerkmeans.cli.matching import match_views, wanted_columns
 from powerkmeans.cli.outputs import Columns, Outputs, check_table_name, write_csv, write_table
@@ -47,14 +47,14 @@ def run(options: dict[str, Any]) -> None:
         else:
             write_csv(sys.stdout, blocks)
     if target is not None:
-        terminal.say(f"{samples.n_samples:,} samples labelled; written to {target}")
+        terminal.say(f"{counted(samples.n_samples, 'sample')} labelled; written to {target}")
         if terminal.as_json:
             terminal.give({"n_samples": samples.n_samples, "output": target, "notes": terminal.notes})
 
 
 def read_for(bundle: Bundle, options: dict[str, Any], terminal: Terminal) -> Samples:
     """New samples as the model's views, told where something is missing."""
-    reading = chosen(InputOptions, options)
+    reading = replace(chosen(InputOptions, options), may_drop=False)
     if reading.id_column is None and bundle.id_column is not None:
         reading = replace(reading, id_column=bundle.id_column, id_optional=True)
     tables = read_tables(named_files(reading.data), reading, wanted_columns(bundle), terminal)

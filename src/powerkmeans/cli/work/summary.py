@@ -8,6 +8,7 @@ import numpy as np
 from rich.text import Text
 
 from powerkmeans.cli.bundle import Bundle
+from powerkmeans.cli.errors import counted
 from powerkmeans.cli.inputs import Inputs
 from powerkmeans.cli.memory import duration
 from powerkmeans.cli.outputs import Outputs
@@ -27,7 +28,8 @@ def show_summary(
         return
     model, found = bundle.estimator, bundle.found
     samples = inputs.samples.n_samples
-    about = f"{samples:,} samples · {inputs.n_columns:,} columns · {model.n_clusters} clusters"
+    counts = ((samples, "sample"), (inputs.n_columns, "column"), (model.n_clusters, "cluster"))
+    about = " · ".join(counted(number, noun) for number, noun in counts)
     terminal.show("", heading(", ".join(found["files"]), about))
     terminal.show(cluster_table(found["sizes"], found["n_noise"]))
     if inputs.several:
