@@ -66,7 +66,15 @@ class Facts:
 
 
 def gather(
-    estimator: PowerKMeansBase, X: Any, present: Any, *, ids: Any, feature_names: Any, original: Any, scaling: Any
+    estimator: PowerKMeansBase,
+    X: Any,
+    present: Any,
+    *,
+    ids: Any,
+    feature_names: Any,
+    original: Any,
+    scaling: Any,
+    noise_threshold: float | None = None,
 ) -> Facts:
     """Ask the model about all rows and read the original ones once."""
     views = estimator._check_new(X, present, None)
@@ -74,7 +82,7 @@ def gather(
     _check_training(estimator, n_samples)
     ids = _given_ids(ids, X, n_samples)
     tables = original_views(estimator, X, original, feature_names, n_samples)
-    samples = summarise(estimator, views)
+    samples = summarise(estimator, views, noise_threshold)
     listed = listed_rows(samples)
     profiles = profile(tables, samples, views)
     with single_threaded_blas():

@@ -12,11 +12,12 @@ from powerkmeans.report.markup import Markup, count, counted, fixed, join, perce
 from powerkmeans.report.profiles import decimals_of
 from powerkmeans.types import Array
 
-RULE = (
+WHISKER_RULE = (
     "A sample is called an outlier if its distance to the nearest centroid lies beyond the upper whisker of "
-    "a box plot over all samples; here that is an outlier score above {fence:.3f}. Scores rank samples within "
-    "this fit; they are no probabilities."
+    "a box plot over all samples; here that is an outlier score above {fence:.3f}."
 )
+ASKED_RULE = "A sample is called an outlier if its outlier score is above {fence:.3f}, as was asked for."
+SCORES = " Scores rank samples within this fit; they are no probabilities."
 
 
 class Column(NamedTuple):
@@ -58,7 +59,8 @@ def notes(facts: Facts) -> list[str]:
             "membership=\u201cpossibilistic\u201d has them. "
             + _all_or_some(shown, len(samples), "whose cluster is least certain")
         ]
-    rule, found = RULE.format(fence=samples.fence), int(np.sum(samples.outlier))
+    found = int(np.sum(samples.outlier))
+    rule = (ASKED_RULE if samples.asked else WHISKER_RULE).format(fence=samples.fence) + SCORES
     if found > shown:
         return [
             rule,

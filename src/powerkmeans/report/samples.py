@@ -28,7 +28,8 @@ Rows = NDArray[np.intp]
 class Samples:
     """One entry a sample: cluster, its probability, the typicality; and what counts as an outlier.
 
-    ``fence`` is the outlier score above which a sample is called one; None where there are no scores.
+    ``fence`` is the outlier score above which a sample is called one, ``asked`` whether the user has set it; None
+    where there are no scores.
     """
 
     labels: NDArray[np.int32]
@@ -36,6 +37,7 @@ class Samples:
     typicality: Array
     n_clusters: int
     fence: float | None
+    asked: bool = False
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -58,16 +60,18 @@ class Samples:
         return np.where(self.sizes > 0, sums / np.maximum(self.sizes, 1), np.nan)
 
 
-def summarise(estimator: PowerKMeansBase, views: Views) -> Samples:
+def summarise(estimator: PowerKMeansBase, views: Views, noise_threshold: float | None) -> Samples:
     """Ask the model about all samples, a block of rows at a time; three numbers a sample are kept."""
-    problem = estimator._fit.model.problem
+    problem, asked = estimator._fit.model.problem, noise_threshold is not None
+    if asked:
+        estimator._check_threshold(noise_threshold)
     found = estimator._apply(views, labels_and_probabilities)
     labels, probability = found[:, 0].astype(np.int32), found[:, 1]
     typicality, fence = np.ones_like(probability), None
     if problem.membership.name == "possibilistic":  # of all that a sample is, also what the features miss
         typicality = estimator._apply(views, block_typicality, entire=True)
-        fence = outlier_fence(typicality, problem.membership.fuzziness)
-    return Samples(labels, probability, typicality, len(estimator._fit.model.parameters.centers), fence)
+        fence = noise_threshold if asked else outlier_fence(typicality, problem.membership.fuzziness)
+    return Samples(labels, probability, typicality, len(estimator._fit.model.parameters.centers), fence, asked)
 
 
 def outlier_fence(typicality: Array, fuzziness: float) -> float:

@@ -26,6 +26,7 @@ def write_report(
     original: Any = None,
     scaling: str | None = None,
     present: Any = None,
+    noise_threshold: float | None = None,
     overwrite: bool = False,
 ) -> Path:
     """Write what a fitted model found as one HTML file that needs nothing else.
@@ -54,6 +55,9 @@ def write_report(
         What was done to the columns before the fit, to be told on the page: ``"standard"``, ``"none"``.
     present : as in :meth:`MultiViewPowerKMeans.fit`, optional
         Which samples have which views.
+    noise_threshold : float between 0 and 1, optional
+        Outlier score above which a sample is called an outlier, as in ``predict``. Without it the page takes the
+        upper whisker of a box plot of the distances.
     overwrite : bool, default=False
         Whether a file of that name may be replaced.
 
@@ -81,7 +85,8 @@ def write_report(
         raise TypeError(f"write_report takes a fitted estimator of powerkmeans, got a {type(estimator).__name__}.")
     check_is_fitted(estimator)
     target = _checked_target(path, overwrite)
-    facts = gather(estimator, X, present, ids=ids, feature_names=feature_names, original=original, scaling=scaling)
+    telling = {"ids": ids, "feature_names": feature_names, "original": original, "scaling": scaling}
+    facts = gather(estimator, X, present, noise_threshold=noise_threshold, **telling)
     heading = "Clusters found by powerkmeans" if title is None else plain_text(title)
     _write(target, render(facts, heading).encode(), overwrite)
     return Path(path)

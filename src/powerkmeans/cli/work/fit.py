@@ -174,4 +174,5 @@ def _write_report(path: Path, bundle: Bundle, inputs: Inputs) -> None:
         feature_names=names,
         original=original,
         scaling=bundle.scale,
+        noise_threshold=bundle.threshold,
     )
