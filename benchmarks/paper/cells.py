@@ -55,8 +55,13 @@ class Cell:
         return f"{self.seconds} s, {self.megabytes} MB, {len(self.rows)}"
 
     @property
+    def quickest(self) -> float:
+        """Seconds of the quickest fit: what else a machine does only ever adds to them."""
+        return min(row["seconds"] for row in self.rows)
+
+    @property
     def seconds(self) -> str:
-        return f"{self.mean('seconds'):.3g}" if self.rows else "-"
+        return f"{self.quickest:.3g}" if self.rows else "-"
 
     @property
     def megabytes(self) -> str:

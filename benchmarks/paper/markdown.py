@@ -106,7 +106,8 @@ def _costs(table: str, sets: list[DataSet], methods: list[str], store: Store) ->
         if not all(c.empty for c in cells):
             lines.append([method, *[c.cost() for c in cells]])
     explained = (
-        "A fit of the defaults: mean seconds, mean peak memory, number of seeds. The memory is what the fit adds "
+        "A fit of the defaults: seconds of the quickest seed (what else the machine does only adds to them), mean "
+        "peak memory, number of seeds. The memory is what the fit adds "
         "to its process; of libraries that run in a process of their own it is all that this process takes."
     )
     return f"{explained}\n\n{table_text(['method', *map(str, sets)], lines)}"

@@ -144,7 +144,7 @@ def draw_times(plt: Any, rows: list[Row], store: Store) -> Figure:
     shown = [m for m in methods if any(cells[m, d.name].rows for d in sets)][::-1]
     columns = min(_ACROSS, len(sets))
     figure, grid = panels(plt, -(-len(sets) // columns), columns, (2.6, 0.22 * len(shown) + 0.9), sharey=True)
-    seconds = [c.mean("seconds") for c in cells.values() if c.rows]
+    seconds = [c.quickest for c in cells.values() if c.rows]
     left = min(seconds) / 2
     for axes in grid.flat[len(sets) :]:
         axes.remove()
@@ -154,7 +154,7 @@ def draw_times(plt: Any, rows: list[Row], store: Store) -> Figure:
         axes.set_xlim(left, max(seconds) * 2)
         log_scale(axes, "x")
         axes.set_yticks(range(len(shown)), shown, fontsize=8)
-        axes.set_xlabel("seconds a fit")
+        axes.set_xlabel("seconds, quickest fit")
         axes.set_title(str(data).replace(" (", "\n(", 1), fontsize=9)
         axes.grid(axis="x", color="#DDDDDD", lw=0.6)
         axes.set_axisbelow(True)
@@ -166,7 +166,7 @@ def _bar(axes: Any, place: int, c: Cell, left: float, mine: bool) -> None:
     """One fit's time as a bar, or why there is none."""
     if c.rows:
         colour, label = (BLUE, "powerkmeans") if mine else (GREY, "others")
-        axes.barh(place, c.mean("seconds") - left, left=left, color=colour, height=0.7, label=label)
+        axes.barh(place, c.quickest - left, left=left, color=colour, height=0.7, label=label)
     elif not c.empty:
         axes.text(left * 1.1, place, c.score("ACC"), va="center", fontsize=7, color=ORANGE)
 
