@@ -20,6 +20,7 @@ from powerkmeans.exceptions import DataGuidanceWarning
 from powerkmeans.fit import make_task, model_statistics
 from powerkmeans.fitting.guidance import explained_shares
 from powerkmeans.fitting.look import kernel_error
+from powerkmeans.metrics import clustering_accuracy
 from powerkmeans.settings import check_settings
 from powerkmeans.types import Views
 
@@ -154,6 +155,21 @@ def test_a_kernel_with_more_directions_than_the_map():
         assert told(model.set_params(bandwidth=suggested(text)), X) == ""
 
 
+@pytest.mark.parametrize("name", ["rbf", "laplacian"])
+@pytest.mark.parametrize("feature_map", ["nystroem", "rff"])
+def test_a_larger_map_for_a_kernel_with_many_directions(feature_map, name):
+    """Thin shapes need their bandwidth; the number of components that is named does for it."""
+    X, y = make_moons(1000, noise=0.05, random_state=0)
+    model = kernel(2, bandwidth=0.11, feature_map=feature_map, kernel=name, random_state=1)
+    text = told(model, X)
+    assert "is too small for" in text
+    assert text.endswith(" for clusters as thin as that.")
+    assert ("feature_map='nystroem' with" in text) == (feature_map == "rff")
+    model.set_params(feature_map="nystroem", n_components=int(suggested(text, "n_components")))
+    assert told(model, X) == ""
+    assert clustering_accuracy(y, model.labels_) > 0.95
+
+
 @pytest.mark.parametrize(("feature_map", "size"), [("rff", 4), ("orf", 4), ("nystroem", 3)])
 @pytest.mark.parametrize(("X", "n_clusters"), [(WINE, 3), (DIGITS, 10)], ids=["wine", "digits"])
 def test_a_map_that_is_too_small(feature_map, size, X, n_clusters):
@@ -227,6 +243,25 @@ def test_columns_that_are_rightly_uneven():
     for X in (scores, along, spoiled, mixed[:, :2] * [1, 1e3], sparse.csr_array(raw("wine"))):
         assert "variance" not in told(kernel(2, feature_map="nystroem"), X)
     assert "column 0 has" in told(kernel(2, feature_map="nystroem"), mixed * [1e3, 1, 1, 1, 1])
+
+
+def test_principal_components_with_heavy_tails():
+    """Rows that are far in all directions at once do not make columns correlated."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        far = np.sqrt(2.5 / rng.chisquare(2.5, size=(5000, 1)))
+        X = PCA().fit_transform(rng.normal(size=(5000, 50)) * far * 0.5 ** (np.arange(50) / 2))
+        assert told(kernel(3, feature_map="identity", n_init=1), X) == ""
+
+
+def test_columns_that_drown_the_others_need_not_be_correlated():
+    rng = np.random.default_rng(0)
+    people = np.column_stack([rng.normal(40, 12, 500), rng.lognormal(10.5, 0.6, 500), rng.poisson(1.5, 500)])
+    stamps = np.column_stack([rng.normal(size=(500, 3)), 1.6e9 + 3e7 * rng.random(500)])
+    for X, column in ((people, 1), (stamps, 3)):
+        assert f"column {column} has 100% of the variance" in told(kernel(3), X)
+        assert told(kernel(3), StandardScaler().fit_transform(X)) == ""
+        assert told(kernel(3), PCA().fit_transform(X)) == ""
 
 
 def test_a_view_without_information():
@@ -304,8 +339,21 @@ def test_one_warning_for_everything():
 def test_fewer_clusters_than_asked_for_is_told_beside_the_rest():
     X = np.repeat(np.random.default_rng(0).normal(size=(4, 3)), 10, axis=0)
     text = told(kernel(6), X, ConvergenceWarning)
-    assert text.endswith("Possibly due to duplicate points in X. Use n_clusters=4.")
+    assert text.endswith(
+        "(4) found smaller than n_clusters (6). There are only 4 distinct rows. Use n_clusters=4."
+    )
     assert told(kernel(4), X) == ""
+
+
+def test_rows_that_differ_are_not_blamed_for_fewer_clusters():
+    model = kernel(3, bandwidth=0.5, n_init=1, max_iter=60)
+    fewer, *others = told(model, WINE, ConvergenceWarning).split("\n- ")
+    assert re.fullmatch(
+        r"Number of distinct clusters \((\d)\) found smaller than n_clusters \(3\)\. What is said below may be "
+        r"why; if not, use n_clusters=\1\.",
+        fewer,
+    )
+    assert told(model.set_params(bandwidth=suggested(others[-1])), WINE) == ""
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
 from powerkmeans.features.bandwidth import median_distance, weighted_median
 from powerkmeans.features.exact import PRECOMPUTED
@@ -35,6 +36,8 @@ _SHARPEST = 1e-7
 _SAME = 1.1
 # a kernel of fewer directions is not local, and more are not counted on so few rows
 _FEWEST_DIRECTIONS, _MOST_DIRECTIONS = 20, 5000
+# landmarks to suggest for each direction; frequencies would have to be far more
+_SPARE = 2.0
 # a map is too small above the first error; the size that is suggested aims at the second
 LARGEST_ERROR, GOOD_ERROR = 0.15, 0.02
 # ... unless other rows show less than this share of the structure: there is none to lose
@@ -43,6 +46,8 @@ SMALLEST_HOLD, _SMALLEST_EIGENVALUE = 0.5, 1e-12
 DOMINANT, FEW_COLUMNS = 0.95, 0.1
 # ... nearly as much without the tails, which are outliers, and if columns are correlated beyond chance
 _WITHOUT_TAILS, _TAIL, _CORRELATED, _MOST_COLUMNS = 0.9, 0.05, 3.0, 50
+# ... or if the others have less than this share, unless variances fall from column to column, up to this factor
+_DROWNED, _FALLING = 1e-4, 2.0
 _TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -178,12 +183,15 @@ def about_directions(
     effective = float(np.sum(pairs)) / max(float(np.sum(pairs * gram**2)), _TINY)
     if effective <= max(base.n_outputs, _FEWEST_DIRECTIONS) or base.n_components >= look.n_distinct:
         return []
-    better = _typical(look, kernel, bandwidth)
-    instead = "" if better is None else f"{better}, or "
-    count = f"about {effective:.0f}" if effective < _MOST_DIRECTIONS else f"more than {_MOST_DIRECTIONS}"
+    better, counted = _typical(look, kernel, bandwidth), effective < _MOST_DIRECTIONS
+    count = f"about {effective:.0f}" if counted else f"more than {_MOST_DIRECTIONS}"
+    size = min(_rounded_up(_SPARE * effective), look.n_distinct)
+    landmarks = "" if isinstance(base, NystroemMap) else "feature_map='nystroem' with "
+    larger = f"{landmarks}n_components={size}" if counted else "a larger n_components"
+    ways = larger if better is None else f"{better}, or {larger} for clusters as thin as that"
     return [
         f"bandwidth={bandwidth:.4g} is too small for {_named(base)}: the kernel has {count} independent "
-        f"directions. Use {instead}a larger n_components."
+        f"directions. Use {ways}."
     ]
 
 
@@ -265,6 +273,7 @@ def about_columns(look: Look) -> list[str]:
     """Whether a few columns have nearly all the variance, as columns of different units do.
 
     So have principal components, rightly, and a column that clusters lie along; but those are not correlated.
+    Where the other columns are all but lost they need not be; components are then known by their order.
     """
     if hasattr(look.sample.views[0], "toarray"):
         return []
@@ -276,7 +285,10 @@ def about_columns(look: Look) -> list[str]:
         return []
     low, high = np.quantile(look.scaled[:, order[:count]], [_TAIL, 1 - _TAIL], axis=0)
     middle, rest = float(np.sum(((high - low) / 3.29) ** 2)), float(np.sum(variance[order[count:]]))
-    if middle < _WITHOUT_TAILS * (middle + rest) or not _correlated(look, order[: min(n_varied, _MOST_COLUMNS)]):
+    if middle < _WITHOUT_TAILS * (middle + rest):
+        return []
+    drowned = rest < _DROWNED * np.sum(variance) and bool(np.any(variance[1:] > _FALLING * variance[:-1]))
+    if not drowned and not _correlated(look, order[: min(n_varied, _MOST_COLUMNS)]):
         return []
     which = f"column {order[0]} has" if count == 1 else f"{count} of {len(order)} columns have"
     return [
@@ -286,10 +298,23 @@ def about_columns(look: Look) -> list[str]:
 
 
 def _correlated(look: Look, columns: NDArray[np.intp]) -> bool:
-    """Whether squared correlations are larger than those of independent columns, 1 / n on average."""
+    """Whether squared correlations are larger than those of independent columns, 1 / n on average.
+
+    Of ranks too: rows that are far in many columns at once make values look correlated.
+    """
     part = look.scaled[:, columns]
-    covariance = (part * look.share[:, None]).T @ part
+    return all(
+        _mean_squared_correlation(rows, look.share) * len(part) > _CORRELATED for rows in (part, _ranks(part))
+    )
+
+
+def _ranks(rows: Float64Array) -> Float64Array:
+    return np.asarray(rankdata(rows, axis=0), dtype=np.float64)
+
+
+def _mean_squared_correlation(rows: Float64Array, share: Float64Array) -> float:
+    offset = rows - share @ rows
+    covariance = (offset * share[:, None]).T @ offset
     spread = np.sqrt(np.diagonal(covariance))
     squared = (covariance / np.outer(spread, spread)) ** 2
-    mean = (np.sum(squared) - len(columns)) / (len(columns) * (len(columns) - 1))
-    return bool(mean * len(part) > _CORRELATED)
+    return float((np.sum(squared) - len(spread)) / (len(spread) * (len(spread) - 1)))
