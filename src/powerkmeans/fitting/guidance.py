@@ -102,7 +102,8 @@ def explained_shares(found: Parameters, final: PassStatistics, problem: Problem)
 def _about_typicality(task: Task, final: PassStatistics) -> list[str]:
     """Whether the reference distance makes outliers of nearly all samples, or of none.
 
-    ``(N / R)^(1/m)`` is ``u / (1 - u)`` where all samples have the typicality ``u``.
+    ``(N / R)^(1/m)`` is ``u / (1 - u)`` where all samples have the typicality ``u``. Where they differ, it is a power
+    mean and nearer to one half than their mean.
     """
     membership, choice = task.problem.membership, task.settings.reference_distance
     mass, residual = float(np.sum(final.mass)), float(np.sum(final.residual))
@@ -112,13 +113,13 @@ def _about_typicality(task: Task, final: PassStatistics) -> list[str]:
     typical, given = 1 / (1 + 1 / odds) if odds > 0 else 0.0, f"reference_distance={choice!r}"
     if typical < ALL_OUTLIERS:
         return [
-            f"{given} makes outliers of nearly all samples: their typicality is about {typical:.2g}. Use "
-            "reference_distance='global'."
+            f"{given} makes outliers of nearly all samples: their typicality is {typical:.2g} or less on "
+            "average. Use reference_distance='global'."
         ]
     if typical > ALL_TYPICAL and not isinstance(choice, str):
         return [
-            f"{given} is so large that no sample is an outlier: their typicality is about {typical:.4f}. Use "
-            "reference_distance='global', or membership='fuzzy', which does without."
+            f"{given} is so large that no sample is an outlier: their typicality is {typical:.4f} or more on "
+            "average. Use reference_distance='global', or membership='fuzzy', which does without."
         ]
     return []
 

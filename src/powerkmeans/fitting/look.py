@@ -46,8 +46,9 @@ SMALLEST_HOLD, _SMALLEST_EIGENVALUE = 0.5, 1e-12
 DOMINANT, FEW_COLUMNS = 0.95, 0.1
 # ... nearly as much without the tails, which are outliers, and if columns are correlated beyond chance
 _WITHOUT_TAILS, _TAIL, _CORRELATED, _MOST_COLUMNS = 0.9, 0.05, 3.0, 50
-# ... or if the others have less than this share, unless variances fall from column to column, up to this factor
-_DROWNED, _FALLING = 1e-4, 2.0
+# ... or if the others have less than this share, unless columns are centred, up to this share of their spread, and
+# variances fall from one to the next, up to this factor
+_DROWNED, _CENTRED, _FALLING = 1e-4, 0.5, 2.0
 _TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -273,7 +274,7 @@ def about_columns(look: Look) -> list[str]:
     """Whether a few columns have nearly all the variance, as columns of different units do.
 
     So have principal components, rightly, and a column that clusters lie along; but those are not correlated.
-    Where the other columns are all but lost they need not be; components are then known by their order.
+    Where the other columns are all but lost they need not be; components are then known by their order and their mean.
     """
     if hasattr(look.sample.views[0], "toarray"):
         return []
@@ -287,7 +288,7 @@ def about_columns(look: Look) -> list[str]:
     middle, rest = float(np.sum(((high - low) / 3.29) ** 2)), float(np.sum(variance[order[count:]]))
     if middle < _WITHOUT_TAILS * (middle + rest):
         return []
-    drowned = rest < _DROWNED * np.sum(variance) and bool(np.any(variance[1:] > _FALLING * variance[:-1]))
+    drowned = rest < _DROWNED * np.sum(variance) and not _like_components(look, variance)
     if not drowned and not _correlated(look, order[: min(n_varied, _MOST_COLUMNS)]):
         return []
     which = f"column {order[0]} has" if count == 1 else f"{count} of {len(order)} columns have"
@@ -295,6 +296,11 @@ def about_columns(look: Look) -> list[str]:
         f"{which} {100 * shares[count - 1]:.4g}% of the variance, and distances see little else. Scale the "
         "columns, for example with StandardScaler, or with --scale on the command line."
     ]
+
+
+def _like_components(look: Look, variance: Float64Array) -> bool:
+    centred = np.abs(look.mean) <= _CENTRED * look.unit * np.sqrt(variance)
+    return bool(np.all(centred | (variance == 0)) and np.all(variance[1:] <= _FALLING * variance[:-1]))
 
 
 def _correlated(look: Look, columns: NDArray[np.intp]) -> bool:
