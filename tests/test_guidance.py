@@ -139,7 +139,7 @@ def test_neighbours_are_looked_for_among_many_rows(work, monkeypatch):
     """In a sample of a thin shape neighbours are far; in all the data they are not."""
     monkeypatch.setattr(look_module, "_WORK", work)
     X, _ = make_circles(3000, noise=0.002, factor=0.5, random_state=0)
-    settings = {"feature_map": "nystroem", "n_components": 800, "s_init": -float("inf"), "n_init": 1}
+    settings = {"feature_map": "nystroem", "n_components": 1500, "s_init": -float("inf"), "n_init": 1}
     assert told(kernel(2, bandwidth=0.01, **settings), X) == ""
     assert "too small to see clusters" in told(kernel(2, bandwidth=0.0002, **settings), X)
 
@@ -160,6 +160,7 @@ def test_a_kernel_with_more_directions_than_the_map():
 def test_a_larger_map_for_a_kernel_with_many_directions(feature_map, name):
     """Thin shapes need their bandwidth; the number of components that is named does for it."""
     X, y = make_moons(1000, noise=0.05, random_state=0)
+    assert "is too small for 22 landmarks" in told(kernel(2, bandwidth=0.2), X)
     model = kernel(2, bandwidth=0.11, feature_map=feature_map, kernel=name, random_state=1)
     text = told(model, X)
     assert "is too small for" in text

@@ -102,8 +102,8 @@ def explained_shares(found: Parameters, final: PassStatistics, problem: Problem)
 def _about_typicality(task: Task, final: PassStatistics) -> list[str]:
     """Whether the reference distance makes outliers of nearly all samples, or of none.
 
-    ``(N / R)^(1/m)`` is ``u / (1 - u)`` where all samples have the typicality ``u``. Where they differ, it is a power
-    mean and nearer to one half than their mean.
+    ``(N / R)^(1/m)`` is ``u / (1 - u)`` where all samples have the typicality ``u``. Where they differ, it is
+    a power mean and nearer to one half than their mean.
     """
     membership, choice = task.problem.membership, task.settings.reference_distance
     mass, residual = float(np.sum(final.mass)), float(np.sum(final.residual))

@@ -36,7 +36,7 @@ _SHARPEST = 1e-7
 _SAME = 1.1
 # a kernel of fewer directions is not local, and more are not counted on so few rows
 _FEWEST_DIRECTIONS, _MOST_DIRECTIONS = 20, 5000
-# landmarks to suggest for each direction; frequencies would have to be far more
+# outputs that each direction takes; as many landmarks are suggested, where frequencies would have to be far more
 _SPARE = 2.0
 # a map is too small above the first error; the size that is suggested aims at the second
 LARGEST_ERROR, GOOD_ERROR = 0.15, 0.02
@@ -175,14 +175,15 @@ def _nearest_of_many(look: Look, kernel: Kernel, bandwidth: float) -> float:
 def about_directions(
     gram: Float64Array, look: Look, kernel: Kernel, base: FourierMap | NystroemMap, bandwidth: float
 ) -> list[str]:
-    """Whether the kernel is so local that it has more independent directions than the map has outputs.
+    """Whether the kernel is so local that it has more independent directions than half of the map's outputs.
 
     There are about ``1 / mean k^2`` of them: as many as there are regions whose samples look nothing alike.
     """
     pairs = look.share * look.share[:, None]
     np.fill_diagonal(pairs, 0)
     effective = float(np.sum(pairs)) / max(float(np.sum(pairs * gram**2)), _TINY)
-    if effective <= max(base.n_outputs, _FEWEST_DIRECTIONS) or base.n_components >= look.n_distinct:
+    few = effective <= _FEWEST_DIRECTIONS or _SPARE * effective <= base.n_outputs
+    if few or base.n_components >= look.n_distinct:
         return []
     better, counted = _typical(look, kernel, bandwidth), effective < _MOST_DIRECTIONS
     count = f"about {effective:.0f}" if counted else f"more than {_MOST_DIRECTIONS}"
@@ -192,7 +193,7 @@ def about_directions(
     ways = larger if better is None else f"{better}, or {larger} for clusters as thin as that"
     return [
         f"bandwidth={bandwidth:.4g} is too small for {_named(base)}: the kernel has {count} independent "
-        f"directions. Use {ways}."
+        f"directions, and each takes two of them. Use {ways}."
     ]
 
 
@@ -274,7 +275,7 @@ def about_columns(look: Look) -> list[str]:
     """Whether a few columns have nearly all the variance, as columns of different units do.
 
     So have principal components, rightly, and a column that clusters lie along; but those are not correlated.
-    Where the other columns are all but lost they need not be; components are then known by their order and their mean.
+    Where the other columns are all but lost they need not be; components are then known by order and mean.
     """
     if hasattr(look.sample.views[0], "toarray"):
         return []
