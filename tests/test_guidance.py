@@ -260,7 +260,7 @@ def test_columns_that_drown_the_others_need_not_be_correlated():
     people = np.column_stack([rng.normal(40, 12, 500), rng.lognormal(10.5, 0.6, 500), rng.poisson(1.5, 500)])
     stamps = np.column_stack([rng.normal(size=(500, 3)), 1.6e9 + 3e7 * rng.random(500)])
     for X, column in ((people, 1), (stamps, 3), (stamps[:, ::-1], 0)):
-        assert f"column {column} has 100% of the variance" in told(kernel(3), X)
+        assert f"column {column} has more than 99.99% of the variance" in told(kernel(3), X)
         assert told(kernel(3), StandardScaler().fit_transform(X)) == ""
         assert told(kernel(3), PCA().fit_transform(X)) == ""
 

@@ -293,8 +293,9 @@ def about_columns(look: Look) -> list[str]:
     if not drowned and not _correlated(look, order[: min(n_varied, _MOST_COLUMNS)]):
         return []
     which = f"column {order[0]} has" if count == 1 else f"{count} of {len(order)} columns have"
+    share = "more than 99.99" if shares[count - 1] > 1 - _DROWNED else f"{100 * shares[count - 1]:.4g}"
     return [
-        f"{which} {100 * shares[count - 1]:.4g}% of the variance, and distances see little else. Scale the "
+        f"{which} {share}% of the variance, and distances see little else. Scale the "
         "columns, for example with StandardScaler, or with --scale on the command line."
     ]
 
