@@ -20,6 +20,7 @@ from powerkmeans.exceptions import DataGuidanceWarning
 from powerkmeans.fit import make_task, model_statistics
 from powerkmeans.fitting.guidance import explained_shares
 from powerkmeans.fitting.look import kernel_error
+from powerkmeans.metrics import clustering_accuracy
 from powerkmeans.settings import check_settings
 from powerkmeans.types import Views
 
@@ -138,7 +139,7 @@ def test_neighbours_are_looked_for_among_many_rows(work, monkeypatch):
     """In a sample of a thin shape neighbours are far; in all the data they are not."""
     monkeypatch.setattr(look_module, "_WORK", work)
     X, _ = make_circles(3000, noise=0.002, factor=0.5, random_state=0)
-    settings = {"feature_map": "nystroem", "n_components": 800, "s_init": -float("inf"), "n_init": 1}
+    settings = {"feature_map": "nystroem", "n_components": 1500, "s_init": -float("inf"), "n_init": 1}
     assert told(kernel(2, bandwidth=0.01, **settings), X) == ""
     assert "too small to see clusters" in told(kernel(2, bandwidth=0.0002, **settings), X)
 
@@ -152,6 +153,22 @@ def test_a_kernel_with_more_directions_than_the_map():
             r"bandwidth=0.1 is too small for \d+ (landmarks|frequencies): the kernel has about \d+", text
         )
         assert told(model.set_params(bandwidth=suggested(text)), X) == ""
+
+
+@pytest.mark.parametrize("name", ["rbf", "laplacian"])
+@pytest.mark.parametrize("feature_map", ["nystroem", "rff"])
+def test_a_larger_map_for_a_kernel_with_many_directions(feature_map, name):
+    """Thin shapes need their bandwidth; the number of components that is named does for it."""
+    X, y = make_moons(1000, noise=0.05, random_state=0)
+    assert "is too small for 22 landmarks" in told(kernel(2, bandwidth=0.2), X)
+    model = kernel(2, bandwidth=0.11, feature_map=feature_map, kernel=name, random_state=1)
+    text = told(model, X)
+    assert "is too small for" in text
+    assert text.endswith(" for clusters as thin as that.")
+    assert ("feature_map='nystroem' with" in text) == (feature_map == "rff")
+    model.set_params(feature_map="nystroem", n_components=int(suggested(text, "n_components")))
+    assert told(model, X) == ""
+    assert clustering_accuracy(y, model.labels_) > 0.95
 
 
 @pytest.mark.parametrize(("feature_map", "size"), [("rff", 4), ("orf", 4), ("nystroem", 3)])
@@ -211,7 +228,7 @@ def test_unscaled_columns():
     text = told(kernel(2, feature_map="nystroem"), raw("breast_cancer"))
     assert re.match(r"2 of 30 columns have 9[89]\.\d+% of the variance", text)
     named = told(several(views={"left": slice(0, 6), "right": slice(6, 13)}), X)
-    assert "view 'right': column 6 has 99.9" in named
+    assert "view 'right': column 6 has more than 99.99% of" in named
     assert "view 'left'" not in named.replace("(weight", "")
 
 
@@ -227,6 +244,25 @@ def test_columns_that_are_rightly_uneven():
     for X in (scores, along, spoiled, mixed[:, :2] * [1, 1e3], sparse.csr_array(raw("wine"))):
         assert "variance" not in told(kernel(2, feature_map="nystroem"), X)
     assert "column 0 has" in told(kernel(2, feature_map="nystroem"), mixed * [1e3, 1, 1, 1, 1])
+
+
+def test_principal_components_with_heavy_tails():
+    """Rows that are far in all directions at once do not make columns correlated."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        far = np.sqrt(2.5 / rng.chisquare(2.5, size=(5000, 1)))
+        X = PCA().fit_transform(rng.normal(size=(5000, 50)) * far * 0.5 ** (np.arange(50) / 2))
+        assert told(kernel(3, feature_map="identity", n_init=1), X) == ""
+
+
+def test_columns_that_drown_the_others_need_not_be_correlated():
+    rng = np.random.default_rng(0)
+    people = np.column_stack([rng.normal(40, 12, 500), rng.lognormal(10.5, 0.6, 500), rng.poisson(1.5, 500)])
+    stamps = np.column_stack([rng.normal(size=(500, 3)), 1.6e9 + 3e7 * rng.random(500)])
+    for X, column in ((people, 1), (stamps, 3), (stamps[:, ::-1], 0)):
+        assert f"column {column} has more than 99.99% of the variance" in told(kernel(3), X)
+        assert told(kernel(3), StandardScaler().fit_transform(X)) == ""
+        assert told(kernel(3), PCA().fit_transform(X)) == ""
 
 
 def test_a_view_without_information():
@@ -261,15 +297,20 @@ def test_explained_shares_are_those_of_the_partition():
 
 
 @pytest.mark.parametrize(
-    ("given", "said"), [(1e-3, "makes outliers of nearly all samples"), (1e3, "no sample is an")]
+    ("given", "said"),
+    [
+        (1e-6, "makes outliers of nearly all samples"),
+        (1e-3, "makes outliers of nearly all"),
+        (1e3, "no sample is an"),
+    ],
 )
 def test_reference_distances_out_of_proportion(given, said):
     model = kernel(3, feature_map="nystroem", membership="possibilistic", reference_distance=given)
     text = told(model, WINE)
     assert text.startswith(f"reference_distance={given!r} ")
     assert said in text
-    typical = np.median(model.typicality(WINE))
-    assert typical < 0.1 if given < 1 else typical > 0.99
+    typical, bound = np.mean(model.typicality(WINE)), float(re.search(r"typicality is ([0-9.e-]*[0-9])", text)[1])
+    assert typical < bound < 0.2 if given < 1 else typical > bound - 1e-4 > 0.98
     assert told(model.set_params(reference_distance="global"), WINE) == ""
     for choice in ("median", "within"):
         assert told(model.set_params(reference_distance=choice), WINE) == ""
@@ -304,8 +345,21 @@ def test_one_warning_for_everything():
 def test_fewer_clusters_than_asked_for_is_told_beside_the_rest():
     X = np.repeat(np.random.default_rng(0).normal(size=(4, 3)), 10, axis=0)
     text = told(kernel(6), X, ConvergenceWarning)
-    assert text.endswith("Possibly due to duplicate points in X. Use n_clusters=4.")
+    assert text.endswith(
+        "(4) found smaller than n_clusters (6). There are only 4 distinct rows. Use n_clusters=4."
+    )
     assert told(kernel(4), X) == ""
+
+
+def test_rows_that_differ_are_not_blamed_for_fewer_clusters():
+    model = kernel(3, bandwidth=0.5, n_init=1, max_iter=60)
+    fewer, *others = told(model, WINE, ConvergenceWarning).split("\n- ")
+    assert re.fullmatch(
+        r"Number of distinct clusters \((\d)\) found smaller than n_clusters \(3\)\. What is said below may be "
+        r"why; if not, use n_clusters=\1\.",
+        fewer,
+    )
+    assert told(model.set_params(bandwidth=suggested(others[-1])), WINE) == ""
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,31 @@ _HOMES = {
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read any model that an estimator's ``save`` wrote."""
+    """Read any model that an estimator's ``save`` wrote.
+
+    Parameters
+    ----------
+    path : str or path
+        The ``.npz`` file; it holds arrays and a JSON header, and no pickle.
+
+    Returns
+    -------
+    KernelPowerKMeans or MultiViewPowerKMeans
+        The fitted estimator, whichever was saved.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np
+    >>> import powerkmeans
+    >>> X = np.random.default_rng(0).normal(size=(60, 2))
+    >>> model = powerkmeans.KernelPowerKMeans(2, random_state=0).fit(X)
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.npz")
+    >>> model.save(path)
+    >>> bool((powerkmeans.load(path).predict(X) == model.labels_).all())
+    True
+
+    """
     from powerkmeans.estimators import KernelPowerKMeans, MultiViewPowerKMeans  # noqa: PLC0415 - when it is called
     from powerkmeans.model_io import load_estimator  # noqa: PLC0415
 

@@ -93,7 +93,7 @@ def fit_views(views: Views, settings: Settings, seed: int, listener: Listener) -
         restarts[best] = kept
         _tell_end(listener, full, result, kept)
         finished = _finish(views, full, result, looked)
-        told = troubles(full, kept, finished.n_used, finished.n_apart, critical)
+        told = troubles(full, looked, kept, finished.n_used, finished.n_apart, critical)
         finished = replace(finished, critical=critical, restarts=tuple(restarts), best=best)
         return replace(finished, troubles=tuple(told))
 

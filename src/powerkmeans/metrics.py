@@ -18,6 +18,18 @@ def clustering_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
 
     The matching is the optimal one (Hungarian method); numbers of clusters and classes may differ.
 
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Known classes.
+    y_pred : array-like of shape (n_samples,)
+        Labels of clusters.
+
+    Returns
+    -------
+    float
+        In [0, 1]; 1 is best.
+
     Examples
     --------
     >>> from powerkmeans.metrics import clustering_accuracy
@@ -41,6 +53,20 @@ def normalized_mutual_info(
     The mean is geometric by default, the convention of the multi-view clustering literature;
     scikit-learn's default is arithmetic. Reports should say which one they use.
 
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Known classes.
+    y_pred : array-like of shape (n_samples,)
+        Labels of clusters.
+    average_method : {"geometric", "arithmetic", "min", "max"}, default="geometric"
+        The mean of the two entropies.
+
+    Returns
+    -------
+    float
+        In [0, 1]; 1 is best.
+
     Examples
     --------
     >>> from powerkmeans.metrics import normalized_mutual_info
@@ -57,6 +83,18 @@ def purity(y_true: ArrayLike, y_pred: ArrayLike) -> float:
     """Share of samples that belong to the majority class of their cluster.
 
     Never below the accuracy, and 1 for one cluster a sample: read it together with the others.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Known classes.
+    y_pred : array-like of shape (n_samples,)
+        Labels of clusters.
+
+    Returns
+    -------
+    float
+        In [0, 1]; 1 is best.
 
     Examples
     --------

@@ -82,7 +82,7 @@ def cluster(
         Whether to return a changed copy and leave ``data`` as it is.
 
     **parameters
-        Other parameters of the estimator, such as ``membership="possibilistic"``, ``feature_map="nystroem"`` or
+        Other parameters of the estimator, such as ``membership="possibilistic"``, ``feature_map="rff"`` or
         ``bandwidth={"rna": 20.0}``.
 
     Returns
@@ -97,6 +97,13 @@ def cluster(
         - ``uns[key_added]``: ``estimator``, ``version``, ``params`` (without those that are None), ``n_iter``,
           ``objective``, ``inertia``, ``status``, and ``views``, a data frame with a row a view: its
           ``representation``, ``bandwidth``, ``n_components`` and the columns of :func:`explain_views`.
+
+    Examples
+    --------
+    >>> import powerkmeans, scanpy  # doctest: +SKIP
+    >>> adata = scanpy.datasets.pbmc68k_reduced()  # doctest: +SKIP
+    >>> powerkmeans.sc.cluster(adata, n_clusters=8, use_rep="X_pca")  # doctest: +SKIP
+    >>> adata.obs["power_kmeans"].value_counts()  # doctest: +SKIP
 
     """
     if not isinstance(key_added, str) or not key_added:

@@ -297,11 +297,17 @@ class KernelPowerKMeans(PowerKMeansBase):
         return self._labels(self._new(X), noise_threshold, out)
 
     def predict_proba(self, X: Any, *, out: Path = None) -> Array:
-        """Return each sample's membership of each cluster; rows sum to one."""
+        """Return each sample's membership of each cluster; rows sum to one.
+
+        ``out`` is as in :meth:`predict`.
+        """
         return self._apply(self._new(X), block_probabilities, out)
 
     def transform(self, X: Any, *, out: Path = None) -> Array:
-        """Return the distance of each sample to each centroid in feature space."""
+        """Return the distance of each sample to each centroid in feature space.
+
+        ``out`` is as in :meth:`predict`.
+        """
         return self._distances(self._new(X), out)
 
     def fit_transform(self, X: Any, y: None = None, sample_weight: Any = None) -> Array:
@@ -312,7 +318,7 @@ class KernelPowerKMeans(PowerKMeansBase):
     def typicality(self, X: Any, *, out: Path = None) -> Array:
         """Return how typical each sample is of its nearest cluster, in [0, 1].
 
-        Always 1 for ``membership="fuzzy"``, which has no notion of it.
+        Always 1 for ``membership="fuzzy"``, which has no notion of it. ``out`` is as in :meth:`predict`.
         """
         return self._apply(self._new(X), block_typicality, out, entire=True)
 
@@ -322,6 +328,7 @@ class KernelPowerKMeans(PowerKMeansBase):
         It approaches 1 for ``feature_map="identity"``. In the feature space of a kernel no sample is
         farther than a bounded distance, so scores have a ceiling below 1: rank by them. Always 0 for
         ``membership="fuzzy"``; fit with ``"possibilistic"`` to find outliers.
+        ``out`` is as in :meth:`predict`.
         """
         return self._apply(self._new(X), block_outlier_scores, out, entire=True)
 

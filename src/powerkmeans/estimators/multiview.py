@@ -313,16 +313,22 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         """Return the cluster of each sample: the one of largest probability.
 
         With ``noise_threshold``, samples whose outlier score is above it get -1. With ``out``, answers go to that
-        .npy file as they come, and are returned as a memory map of it.
+        .npy file as they come, and are returned as a memory map of it. ``present`` is as in :meth:`fit`.
         """
         return self._labels(self._check_new(X, present), noise_threshold, out)
 
     def predict_proba(self, X: Any, *, present: Any = None, out: Path = None) -> Array:
-        """Return each sample's membership of each cluster; rows sum to one."""
+        """Return each sample's membership of each cluster; rows sum to one.
+
+        ``out`` is as in :meth:`predict`; ``present`` as in :meth:`fit`.
+        """
         return self._apply(self._check_new(X, present), block_probabilities, out)
 
     def transform(self, X: Any, *, present: Any = None, out: Path = None) -> Array:
-        """Return the distance of each sample to each centroid, over all views by their weights."""
+        """Return the distance of each sample to each centroid, over all views by their weights.
+
+        ``out`` is as in :meth:`predict`; ``present`` as in :meth:`fit`.
+        """
         return self._distances(self._check_new(X, present), out)
 
     def fit_transform(self, X: Any, y: None = None, sample_weight: Any = None, present: Any = None) -> Array:
@@ -334,6 +340,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         """Return how typical each sample is of its nearest cluster, in [0, 1].
 
         Always 1 for ``membership="fuzzy"``, which has no notion of it.
+        ``out`` is as in :meth:`predict`; ``present`` as in :meth:`fit`.
         """
         return self._apply(self._check_new(X, present), block_typicality, out, entire=True)
 
@@ -342,6 +349,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
 
         It approaches 1 for ``feature_map="identity"``. In the feature space of a kernel no sample is farther than
         a bounded distance, so scores have a ceiling below 1: rank by them. Always 0 for ``membership="fuzzy"``.
+        ``out`` is as in :meth:`predict`; ``present`` as in :meth:`fit`.
         """
         return self._apply(self._check_new(X, present), block_outlier_scores, out, entire=True)
 

@@ -102,7 +102,8 @@ def explained_shares(found: Parameters, final: PassStatistics, problem: Problem)
 def _about_typicality(task: Task, final: PassStatistics) -> list[str]:
     """Whether the reference distance makes outliers of nearly all samples, or of none.
 
-    ``(N / R)^(1/m)`` is ``u / (1 - u)`` where all samples have the typicality ``u``.
+    ``(N / R)^(1/m)`` is ``u / (1 - u)`` where all samples have the typicality ``u``. Where they differ, it is
+    a power mean and nearer to one half than their mean.
     """
     membership, choice = task.problem.membership, task.settings.reference_distance
     mass, residual = float(np.sum(final.mass)), float(np.sum(final.residual))
@@ -112,35 +113,48 @@ def _about_typicality(task: Task, final: PassStatistics) -> list[str]:
     typical, given = 1 / (1 + 1 / odds) if odds > 0 else 0.0, f"reference_distance={choice!r}"
     if typical < ALL_OUTLIERS:
         return [
-            f"{given} makes outliers of nearly all samples: their typicality is about {typical:.2g}. Use "
-            "reference_distance='global'."
+            f"{given} makes outliers of nearly all samples: their typicality is {typical:.2g} or less on "
+            "average. Use reference_distance='global'."
         ]
     if typical > ALL_TYPICAL and not isinstance(choice, str):
         return [
-            f"{given} is so large that no sample is an outlier: their typicality is about {typical:.4f}. Use "
-            "reference_distance='global', or membership='fuzzy', which does without."
+            f"{given} is so large that no sample is an outlier: their typicality is {typical:.4f} or more on "
+            "average. Use reference_distance='global', or membership='fuzzy', which does without."
         ]
     return []
 
 
-def troubles(task: Task, restart: Restart, n_used: int, n_apart: int, critical: float | None) -> list[str]:
+def troubles(
+    task: Task, looked: Looked, restart: Restart, n_used: int, n_apart: int, critical: float | None
+) -> list[str]:
     """What went wrong in the fit itself."""
     settings, n_clusters = task.settings, task.settings.n_clusters
     if n_apart == 1 and n_clusters > 1 and restart.status is not Status.EXACT:
         return [_about_collapse(task, restart, critical)]
     found = []
     if n_used < n_clusters:
-        moves = "" if isinstance(settings.s_init, str) else " or s_init='auto', which moves superfluous centroids"
-        found.append(
-            f"Number of distinct clusters ({n_used}) found smaller than n_clusters ({n_clusters}). Possibly due "
-            f"to duplicate points in X. Use n_clusters={n_used}{moves}."
-        )
+        more = bool(looked.unwise) or restart.status is Status.MAX_ITER
+        found.append(_about_fewer(task, n_used, more))
     if restart.status is Status.MAX_ITER:
         found.append(
             f"The annealing did not converge in max_iter={settings.max_iter} iterations (s reached "
             f"{restart.s:.4g}). Increase max_iter or tol, or anneal faster (anneal_factor, anneal_every)."
         )
     return found
+
+
+def _about_fewer(task: Task, n_used: int, more: bool) -> str:
+    """Clusters without samples; rows that repeat are to blame only if there are too few others.
+
+    ``more``: whether something else is wrong, which is told after this.
+    """
+    settings, n_distinct = task.settings, task.prepared.sample.n_distinct
+    text = f"Number of distinct clusters ({n_used}) found smaller than n_clusters ({settings.n_clusters}). "
+    if n_distinct < settings.n_clusters:
+        return text + f"There are only {n_distinct} distinct rows. Use n_clusters={n_used}."
+    why = "What is said below may be why; if not, use" if more else "Use"
+    moves = "" if isinstance(settings.s_init, str) else " or s_init='auto', which moves superfluous centroids"
+    return text + f"{why} n_clusters={n_used}{moves}."
 
 
 def _about_collapse(task: Task, restart: Restart, critical: float | None) -> str:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
 from powerkmeans.features.bandwidth import median_distance, weighted_median
 from powerkmeans.features.exact import PRECOMPUTED
@@ -35,6 +36,8 @@ _SHARPEST = 1e-7
 _SAME = 1.1
 # a kernel of fewer directions is not local, and more are not counted on so few rows
 _FEWEST_DIRECTIONS, _MOST_DIRECTIONS = 20, 5000
+# outputs that each direction takes; as many landmarks are suggested, where frequencies would have to be far more
+_SPARE = 2.0
 # a map is too small above the first error; the size that is suggested aims at the second
 LARGEST_ERROR, GOOD_ERROR = 0.15, 0.02
 # ... unless other rows show less than this share of the structure: there is none to lose
@@ -43,6 +46,9 @@ SMALLEST_HOLD, _SMALLEST_EIGENVALUE = 0.5, 1e-12
 DOMINANT, FEW_COLUMNS = 0.95, 0.1
 # ... nearly as much without the tails, which are outliers, and if columns are correlated beyond chance
 _WITHOUT_TAILS, _TAIL, _CORRELATED, _MOST_COLUMNS = 0.9, 0.05, 3.0, 50
+# ... or if the others have less than this share, unless columns are centred, up to this share of their spread, and
+# variances fall from one to the next, up to this factor
+_DROWNED, _CENTRED, _FALLING = 1e-4, 0.5, 2.0
 _TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -169,21 +175,25 @@ def _nearest_of_many(look: Look, kernel: Kernel, bandwidth: float) -> float:
 def about_directions(
     gram: Float64Array, look: Look, kernel: Kernel, base: FourierMap | NystroemMap, bandwidth: float
 ) -> list[str]:
-    """Whether the kernel is so local that it has more independent directions than the map has outputs.
+    """Whether the kernel is so local that it has more independent directions than half of the map's outputs.
 
     There are about ``1 / mean k^2`` of them: as many as there are regions whose samples look nothing alike.
     """
     pairs = look.share * look.share[:, None]
     np.fill_diagonal(pairs, 0)
     effective = float(np.sum(pairs)) / max(float(np.sum(pairs * gram**2)), _TINY)
-    if effective <= max(base.n_outputs, _FEWEST_DIRECTIONS) or base.n_components >= look.n_distinct:
+    few = effective <= _FEWEST_DIRECTIONS or _SPARE * effective <= base.n_outputs
+    if few or base.n_components >= look.n_distinct:
         return []
-    better = _typical(look, kernel, bandwidth)
-    instead = "" if better is None else f"{better}, or "
-    count = f"about {effective:.0f}" if effective < _MOST_DIRECTIONS else f"more than {_MOST_DIRECTIONS}"
+    better, counted = _typical(look, kernel, bandwidth), effective < _MOST_DIRECTIONS
+    count = f"about {effective:.0f}" if counted else f"more than {_MOST_DIRECTIONS}"
+    size = min(_rounded_up(_SPARE * effective), look.n_distinct)
+    landmarks = "" if isinstance(base, NystroemMap) else "feature_map='nystroem' with "
+    larger = f"{landmarks}n_components={size}" if counted else "a larger n_components"
+    ways = larger if better is None else f"{better}, or {larger} for clusters as thin as that"
     return [
         f"bandwidth={bandwidth:.4g} is too small for {_named(base)}: the kernel has {count} independent "
-        f"directions. Use {instead}a larger n_components."
+        f"directions, and each takes two of them. Use {ways}."
     ]
 
 
@@ -265,6 +275,7 @@ def about_columns(look: Look) -> list[str]:
     """Whether a few columns have nearly all the variance, as columns of different units do.
 
     So have principal components, rightly, and a column that clusters lie along; but those are not correlated.
+    Where the other columns are all but lost they need not be; components are then known by order and mean.
     """
     if hasattr(look.sample.views[0], "toarray"):
         return []
@@ -276,20 +287,42 @@ def about_columns(look: Look) -> list[str]:
         return []
     low, high = np.quantile(look.scaled[:, order[:count]], [_TAIL, 1 - _TAIL], axis=0)
     middle, rest = float(np.sum(((high - low) / 3.29) ** 2)), float(np.sum(variance[order[count:]]))
-    if middle < _WITHOUT_TAILS * (middle + rest) or not _correlated(look, order[: min(n_varied, _MOST_COLUMNS)]):
+    if middle < _WITHOUT_TAILS * (middle + rest):
+        return []
+    drowned = rest < _DROWNED * np.sum(variance) and not _like_components(look, variance)
+    if not drowned and not _correlated(look, order[: min(n_varied, _MOST_COLUMNS)]):
         return []
     which = f"column {order[0]} has" if count == 1 else f"{count} of {len(order)} columns have"
+    share = "more than 99.99" if shares[count - 1] > 1 - _DROWNED else f"{100 * shares[count - 1]:.4g}"
     return [
-        f"{which} {100 * shares[count - 1]:.4g}% of the variance, and distances see little else. Scale the "
+        f"{which} {share}% of the variance, and distances see little else. Scale the "
         "columns, for example with StandardScaler, or with --scale on the command line."
     ]
 
 
+def _like_components(look: Look, variance: Float64Array) -> bool:
+    centred = np.abs(look.mean) <= _CENTRED * look.unit * np.sqrt(variance)
+    return bool(np.all(centred | (variance == 0)) and np.all(variance[1:] <= _FALLING * variance[:-1]))
+
+
 def _correlated(look: Look, columns: NDArray[np.intp]) -> bool:
-    """Whether squared correlations are larger than those of independent columns, 1 / n on average."""
+    """Whether squared correlations are larger than those of independent columns, 1 / n on average.
+
+    Of ranks too: rows that are far in many columns at once make values look correlated.
+    """
     part = look.scaled[:, columns]
-    covariance = (part * look.share[:, None]).T @ part
+    return all(
+        _mean_squared_correlation(rows, look.share) * len(part) > _CORRELATED for rows in (part, _ranks(part))
+    )
+
+
+def _ranks(rows: Float64Array) -> Float64Array:
+    return np.asarray(rankdata(rows, axis=0), dtype=np.float64)
+
+
+def _mean_squared_correlation(rows: Float64Array, share: Float64Array) -> float:
+    offset = rows - share @ rows
+    covariance = (offset * share[:, None]).T @ offset
     spread = np.sqrt(np.diagonal(covariance))
     squared = (covariance / np.outer(spread, spread)) ** 2
-    mean = (np.sum(squared) - len(columns)) / (len(columns) * (len(columns) - 1))
-    return bool(mean * len(part) > _CORRELATED)
+    return float((np.sum(squared) - len(spread)) / (len(spread) * (len(spread) - 1)))

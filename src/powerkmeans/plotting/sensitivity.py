@@ -46,8 +46,16 @@ class SensitivityDisplay:
 
     Attributes
     ----------
+    image_ : AxesImage
     ax_ : Axes
     figure_ : Figure
+
+    Examples
+    --------
+    >>> from powerkmeans.plotting import SensitivityDisplay
+    >>> display = SensitivityDisplay.from_predictions([[0.8, 0.9], [0.7, 0.9]], s_init=[-5, -20], entropy=[1, 100])
+    >>> display.scores.shape
+    (2, 2)
 
     """
 
@@ -153,6 +161,13 @@ class DimensionDisplay:
     ----------
     ax_ : Axes
     figure_ : Figure
+
+    Examples
+    --------
+    >>> from powerkmeans.plotting import DimensionDisplay
+    >>> display = DimensionDisplay.from_predictions([10, 100], [[0.7, 0.8], [0.9, 0.9]], exact=0.92)
+    >>> display.scores.shape
+    (2, 2)
 
     """
 

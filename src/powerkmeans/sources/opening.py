@@ -32,6 +32,16 @@ def open_source(path_or_object: Any, *, columns: Any = None) -> Source:
     source : Source
         Has ``shape``, ``dtype`` and ``column_names``, and gives rows with ``blocks(n_rows)`` and ``take(rows)``.
 
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from powerkmeans import open_source
+    >>> source = open_source(np.arange(12.0).reshape(4, 3), columns=[2, 0])
+    >>> source.shape
+    (4, 2)
+    >>> [block.tolist() for block in source.blocks(2)][0]
+    [[2.0, 0.0], [5.0, 3.0]]
+
     """
     chosen = as_columns(columns)
     if isinstance(path_or_object, (str, os.PathLike)):
