@@ -277,7 +277,7 @@ def test_a_full_disk(fails, table, monkeypatch, writer):
     def full(path, *args, **kwargs):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(f"powerkmeans.cli.work.fit.{writer}", full)
+    monkeypatch.setattr(f"powerkmeans.cli.actions.fit.{writer}", full)
     said = fails(OUTPUT, "fit", table, "--id", "id", "-k", K, "-o", "new/out")
     assert said == "Cannot write to 'new/out': No space left on device."
 
@@ -375,7 +375,7 @@ def test_an_error_nobody_thought_of_is_still_a_sentence(fails, table, monkeypatc
     def broken(*args):
         raise RuntimeError("something\nodd")
 
-    monkeypatch.setattr("powerkmeans.cli.work.fit.read_inputs", broken)
+    monkeypatch.setattr("powerkmeans.cli.actions.fit.read_inputs", broken)
     said = fails(1, "fit", table, "-k", K)
     assert said == "RuntimeError: something odd (set POWERKMEANS_DEBUG=1 for the traceback)"
     monkeypatch.setattr("powerkmeans.cli.memory.available_bytes", lambda: 10)

@@ -116,7 +116,7 @@ def test_the_demo_is_the_first_example(run, tmp_path, monkeypatch):
 
     monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "examples"))
     example = pytest.importorskip("views")
-    from powerkmeans.cli.work import demo
+    from powerkmeans.cli.actions import demo
 
     mine, digits = demo.steps(seed=0)
     theirs, y = example.steps(seed=0)
@@ -128,7 +128,7 @@ def test_the_demo_is_the_first_example(run, tmp_path, monkeypatch):
 
 
 def test_the_demo_writes_files_to_go_on_with(run, tmp_path, monkeypatch):
-    from powerkmeans.cli.work import demo
+    from powerkmeans.cli.actions import demo
 
     every = demo.steps(seed=0)
     few = [

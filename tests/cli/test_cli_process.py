@@ -19,7 +19,7 @@ COMMAND = [sys.executable, "-m", "powerkmeans"]
 ENDLESS = """
 import signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started the tests may ignore it
-from powerkmeans.cli.work import fit
+from powerkmeans.cli.actions import fit
 def fitting(*args):
     print("begun", file=sys.stderr, flush=True)
     time.sleep(60)

@@ -32,8 +32,6 @@ ALONE, _QUERIES = 0.2, 64
 _FAR = 1e5
 # bandwidths below this share of the largest entry are lost in expanded squares
 _SHARPEST = 1e-7
-# a bandwidth this near to the one that would be suggested is not to blame
-_SAME = 1.1
 # a kernel of fewer directions is not local, and more are not counted on so few rows
 _FEWEST_DIRECTIONS, _MOST_DIRECTIONS = 20, 5000
 # outputs that each direction takes; as many landmarks are suggested, where frequencies would have to be far more
@@ -130,13 +128,12 @@ def _gram(kernel: Kernel, left: Float64Array, right: Float64Array, bandwidth: fl
 def about_flatness(gram: Float64Array, look: Look, kernel: Kernel, bandwidth: float) -> list[str]:
     """Whether nearly all samples look the same: such a kernel says what plain distances do."""
     different = look.share @ ((gram <= FLAT_VALUE) @ look.share)
-    better = None if different > FLAT_SHARE else _typical(look, kernel, bandwidth)
-    if better is None:
+    if different > FLAT_SHARE:
         return []
     without = ", or feature_map='identity', which does without a kernel" if kernel.analytic else ""
     return [
         f"bandwidth={bandwidth:.4g} makes the kernel flat: more than {1 - FLAT_SHARE:.0%} of its values are above "
-        f"{FLAT_VALUE}, and it says no more than plain distances do. Use {better}{without}."
+        f"{FLAT_VALUE}, and it says no more than plain distances do. Use {_typical(look, kernel)}{without}."
     ]
 
 
@@ -145,12 +142,11 @@ def about_loneliness(gram: Float64Array, look: Look, kernel: Kernel, bandwidth: 
     nearest = weighted_median(np.max(gram - np.diag(np.diagonal(gram)), axis=1), look.share)
     if nearest < ALONE:  # among these few; in all the data neighbours are nearer
         nearest = _nearest_of_many(look, kernel, bandwidth / look.unit)
-    better = _typical(look, kernel, bandwidth) if nearest < ALONE else None
-    if better is None:
+    if nearest >= ALONE:
         return []
     return [
         f"bandwidth={bandwidth:.4g} is too small to see clusters: the kernel between a sample and its nearest "
-        f"neighbour is {nearest:.2g}, where 1 is alike and 0 is not. Use {better}."
+        f"neighbour is {nearest:.2g}, where 1 is alike and 0 is not. Use {_typical(look, kernel)}."
     ]
 
 
@@ -185,15 +181,15 @@ def about_directions(
     few = effective <= _FEWEST_DIRECTIONS or _SPARE * effective <= base.n_outputs
     if few or base.n_components >= look.n_distinct:
         return []
-    better, counted = _typical(look, kernel, bandwidth), effective < _MOST_DIRECTIONS
+    counted = effective < _MOST_DIRECTIONS
     count = f"about {effective:.0f}" if counted else f"more than {_MOST_DIRECTIONS}"
     size = min(_rounded_up(_SPARE * effective), look.n_distinct)
     landmarks = "" if isinstance(base, NystroemMap) else "feature_map='nystroem' with "
     larger = f"{landmarks}n_components={size}" if counted else "a larger n_components"
-    ways = larger if better is None else f"{better}, or {larger} for clusters as thin as that"
     return [
         f"bandwidth={bandwidth:.4g} is too small for {_named(base)}: the kernel has {count} independent "
-        f"directions, and each takes two of them. Use {ways}."
+        f"directions, and each takes two of them. Use {_typical(look, kernel)}, "
+        f"or {larger} for clusters as thin as that."
     ]
 
 
@@ -201,14 +197,12 @@ def _named(base: FourierMap | NystroemMap) -> str:
     return f"{base.n_components} {'landmarks' if isinstance(base, NystroemMap) else 'frequencies'}"
 
 
-def _typical(look: Look, kernel: Kernel, bandwidth: float) -> str | None:
-    """The bandwidth to use instead; None if it would be the same."""
+def _typical(look: Look, kernel: Kernel) -> str:
+    """The bandwidth to use instead."""
     try:
         median = look.unit * median_distance(look.scaled, look.share, kernel)
     except ValueError:  # zero to rounding
         return "one of the order of the distances between samples"
-    if 1 / _SAME < median / bandwidth < _SAME:
-        return None
     return f"bandwidth={median:.3g} (the median distance)"
 
 

@@ -77,7 +77,7 @@ def fit(**options: Any) -> None:
       powerkmeans fit rna.parquet protein.csv --id sample -k 8 -o result
       powerkmeans fit cells.csv --view rna='rna_*' --view protein=p53,akt -k 8
     """
-    from powerkmeans.cli.work.fit import run
+    from powerkmeans.cli.actions.fit import run
 
     run(options)
 
@@ -106,7 +106,7 @@ def predict(**options: Any) -> None:
     \b
       powerkmeans predict result/model.npz new.csv -o labels.csv
     """
-    from powerkmeans.cli.work.predict import run
+    from powerkmeans.cli.actions.predict import run
 
     run(options)
 
@@ -124,7 +124,7 @@ def explain(**options: Any) -> None:
 
     With DATA the views are judged on these samples instead of those of the fit.
     """
-    from powerkmeans.cli.work.explain import run
+    from powerkmeans.cli.actions.explain import run
 
     run(options)
 
@@ -143,6 +143,6 @@ def choose_k(**options: Any) -> None:
     \b
       powerkmeans choose-k wine.csv --min 2 --max 10
     """
-    from powerkmeans.cli.work.choose import run
+    from powerkmeans.cli.actions.choose import run
 
     run(options)

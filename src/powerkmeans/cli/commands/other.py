@@ -33,7 +33,7 @@ def evaluate(**options: Any) -> None:
     \b
       powerkmeans evaluate result/labels.csv classes.csv --id sample
     """
-    from powerkmeans.cli.work.evaluate import run
+    from powerkmeans.cli.actions.evaluate import run
 
     run(options)
 
@@ -51,7 +51,7 @@ def bandwidth(**options: Any) -> None:
     The median distance suits compact clusters. Thin or ring-like ones need about the width of the shape, which is
     nearer to the distance of a row to its tenth neighbour.
     """
-    from powerkmeans.cli.work.bandwidth import run
+    from powerkmeans.cli.actions.bandwidth import run
 
     run(options)
 
@@ -68,7 +68,7 @@ def bandwidth(**options: Any) -> None:
 @common_options
 def bench(**options: Any) -> None:
     """Time a pass and a fit on generated blobs beside scikit-learn's KMeans, in turns, with the costs reached."""
-    from powerkmeans.cli.work.bench import run
+    from powerkmeans.cli.actions.bench import run
 
     run(options)
 
@@ -90,7 +90,7 @@ def bench(**options: Any) -> None:
 @common_options
 def demo(**options: Any) -> None:
     """Cluster views of scikit-learn's handwritten digits, spoilt step by step, and write files to go on with."""
-    from powerkmeans.cli.work.demo import run
+    from powerkmeans.cli.actions.demo import run
 
     run(options)
 
@@ -99,6 +99,6 @@ def demo(**options: Any) -> None:
 @common_options
 def info(**options: Any) -> None:
     """Tell versions, which engine does the work, threads, BLAS, and which files can be read."""
-    from powerkmeans.cli.work.info import run
+    from powerkmeans.cli.actions.info import run
 
     run(options)

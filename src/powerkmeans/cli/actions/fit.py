@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from powerkmeans.cli.actions.estimate import estimate, show_estimate
+from powerkmeans.cli.actions.summary import show_summary
 from powerkmeans.cli.answers import (
     all_scores,
     cluster_profiles,
@@ -28,8 +30,6 @@ from powerkmeans.cli.modelling import ModelOptions, fit_estimator
 from powerkmeans.cli.outputs import Columns, Outputs, check_table_name, write_table
 from powerkmeans.cli.reading import named_files
 from powerkmeans.cli.terminal import Terminal
-from powerkmeans.cli.work.estimate import estimate, show_estimate
-from powerkmeans.cli.work.summary import show_summary
 from powerkmeans.report import write_report
 
 T = TypeVar("T")

@@ -12,13 +12,13 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 from sklearn.metrics import roc_auc_score
 
+from powerkmeans.cli.actions.fit import MODEL, REPORT, Plan, Stopwatch, fit_and_write
 from powerkmeans.cli.inputs import InputOptions, make_inputs
 from powerkmeans.cli.modelling import ModelOptions
 from powerkmeans.cli.outputs import Columns, Outputs
 from powerkmeans.cli.samples import Samples
 from powerkmeans.cli.table import Ids
 from powerkmeans.cli.terminal import Terminal, grid, heading, number
-from powerkmeans.cli.work.fit import MODEL, REPORT, Plan, Stopwatch, fit_and_write
 from powerkmeans.estimators import MultiViewPowerKMeans
 from powerkmeans.metrics import clustering_accuracy
 

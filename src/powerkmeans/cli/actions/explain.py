@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from rich.text import Text
 
+from powerkmeans.cli.actions.predict import read_for
+from powerkmeans.cli.actions.summary import bandwidths, cluster_table, view_weights
 from powerkmeans.cli.answers import view_table
 from powerkmeans.cli.bundle import Bundle, load_bundle
 from powerkmeans.cli.errors import counted
 from powerkmeans.cli.terminal import Terminal, facts, grid, heading, number
-from powerkmeans.cli.work.predict import read_for
-from powerkmeans.cli.work.summary import bandwidths, cluster_table, view_weights
 
 
 def run(options: dict[str, Any]) -> None:
