@@ -33,7 +33,7 @@ class KernelPowerKMeans(PowerKMeansBase):
 
     Scale the columns first (for example with ``StandardScaler``) unless their units are comparable.
     The landmarks are a draw: with few of them (``n_components``) results vary with ``random_state`` more than the
-    starts make them, and more steady them. The default bandwidth suits compact clusters; thin or ring-like
+    starts make them, and more steady them. The default bandwidth suits compact clusters; thin
     shapes need a much smaller one. The system of the paper, RFF-KPKM, has ``feature_map="rff"``.
 
     Parameters
