@@ -67,8 +67,7 @@ def explain_views(model: PowerKMeansBase, X: Any, *, sample_weight: Any = None, 
     >>> from powerkmeans import MultiViewPowerKMeans, explain_views
     >>> shape, _ = make_blobs(200, centers=3, n_features=10, random_state=0)
     >>> X = {"shape": shape, "noise": np.random.default_rng(0).normal(size=(200, 10))}
-    >>> model = MultiViewPowerKMeans(3, n_components=200, random_state=0).fit(X)
-    >>> table = explain_views(model, X)
+    >>> table = explain_views(MultiViewPowerKMeans(3, random_state=0).fit(X), X)
     >>> (table["agreement"] > 0.9).tolist()
     [True, False]
 
