@@ -43,7 +43,7 @@ def test_one_view_gives_the_bits_of_the_single_view_estimator(feature_map, membe
     X, _ = blobs(spread=2.0)
     one = KernelPowerKMeans(3, feature_map=feature_map, membership=membership, random_state=0).fit(X)
     settings = {"feature_map": feature_map, "membership": membership, "view_scaling": None}
-    for given in (X, [X], {"any name": X}):
+    for given in (X, [X], {"any name": X}):  # one array in one place: every product is the same
         several = fitted(given, **settings)
         assert np.array_equal(several.cluster_centers_[0], one.cluster_centers_)
         assert np.array_equal(several.labels_, one.labels_)
@@ -315,7 +315,7 @@ def test_missing_rows_are_never_looked_at(missing):
     mask = np.ones((150, 3), dtype=bool)
     mask[gone, 2] = False
     a, b = fitted(spoiled, present=present), fitted(reference, present=mask)
-    assert a.objective_ == b.objective_
+    assert a.objective_ == b.objective_  # arrays of one layout and the same numbers: every product is the same
     assert np.array_equal(a.labels_, b.labels_)
 
 
