@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 import pickle
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +13,7 @@ from helpers import blobs, make_engine, make_present, make_problem, make_views
 from powerkmeans import KernelPowerKMeans, kernels
 from powerkmeans.engines import NumpyEngine, NumpyOptions
 from powerkmeans.features.maps import make_centred, make_fourier
-from powerkmeans.kernels import RawInput, build, choose_kernel, library
+from powerkmeans.kernels import RawInput, choose_kernel
 from powerkmeans.kernels.compiled import CompiledKernel, FastMap
 from powerkmeans.kernels.library import TARGETS, open_library
 from powerkmeans.objective.block import block_statistics, prepare
@@ -99,7 +97,7 @@ def test_sums_from_raw_rows_are_those_of_their_features(compiled, dtype, members
     parameters = replace(parameters, centers=0.2 * rng.normal(size=(shape[1], 18 * len(maps))))
     inputs = prepare(parameters, s, problem, np.dtype(dtype))
     rows = NumpyEngine(make_views(views, weight, present), NumpyOptions())
-    assert compiled.takes_raw(maps, tuple(views))
+    assert compiled.takes_raw(inputs, maps, tuple(views))
     found = rows.fold(compiled.raw_statistics, RawInput(inputs, maps))
     assert_same(found, rows.with_features(maps, keep=False).fold(block_statistics, inputs), dtype)
 
@@ -120,7 +118,8 @@ def test_maps_that_the_library_cannot_take_are_left_alone():
     (exact,) = fourier_maps((3,), np.float32)
     kernel = choose_kernel("compiled")
     X = np.random.default_rng(0).normal(size=(5, 3))
-    assert not kernel.takes_raw((exact,), (X,))  # float64 rows, a float32 map
+    inputs = prepare(Parameters(np.zeros((2, 18)), np.ones(1)), -2.0, make_problem([np.eye(18)]), X.dtype)
+    assert not kernel.takes_raw(inputs, (exact,), (X,))  # float64 rows, a float32 map
     assert np.array_equal(kernel.accelerated(exact)(X, np), exact(X, np))
 
 
@@ -176,37 +175,6 @@ def test_without_a_library_there_is_numpy(monkeypatch):
     with pytest.raises(ValueError, match="kernel='compiled' is not available"):
         KernelPowerKMeans(3, engine="compiled").fit(X)
     assert KernelPowerKMeans(3, random_state=0).fit(X).n_iter_ > 0
-
-
-def test_libraries_that_do_not_fit_are_not_called(monkeypatch, tmp_path):
-    monkeypatch.setattr(library, "FOLDER", tmp_path)
-    (tmp_path / "avx2.so").write_bytes(b"not a library")
-    assert open_library.__wrapped__("avx2") is None
-    assert open_library.__wrapped__("baseline") is None
-
-
-@needs_library
-def test_libraries_of_other_sources_are_not_called(monkeypatch):
-    monkeypatch.setattr(library, "source_hash", lambda folder: 1)
-    assert open_library.__wrapped__(BUILT[0]) is None
-
-
-def test_a_missing_or_failing_compiler_is_reported(monkeypatch, tmp_path):
-    monkeypatch.setenv("CXX", "no-such-compiler")
-    assert "no C++ compiler was found" in build.compile_libraries(tmp_path)
-    monkeypatch.setenv("CXX", f"{sys.executable} -c 'raise SystemExit(3)'")
-    (tmp_path / "avx2.so").write_bytes(b"older")
-    assert "failed" in build.compile_libraries(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["avx2.so"]
-
-
-@pytest.mark.skipif(not build.find_compilers(), reason="there is no C++ compiler")
-def test_the_sources_compile_without_a_warning():
-    warnings = ["-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
-    command = [*build.find_compilers()[0], "-std=c++17", *warnings, "-DSOURCES=1"]
-    for name in ("pass.cpp", "select.cpp"):
-        done = subprocess.run([*command, build.FOLDER / name], capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
 
 
 @needs_library

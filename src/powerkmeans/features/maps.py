@@ -35,6 +35,7 @@ class FourierMap:
         return 2 * self.n_components
 
     def __call__(self, X: Array, xp: Any) -> Array:
+        _check_columns(X, len(self.origin))
         phase = self._sparse_phase(X, xp) if hasattr(X, "toarray") else (X - self.origin) @ self.frequencies
         scale = 1 / math.sqrt(self.n_components)
         return xp.concat([xp.sin(phase), xp.cos(phase)], axis=1) * scale
@@ -57,6 +58,7 @@ class IdentityMap:
         return self.n_components
 
     def __call__(self, X: Array, xp: Any) -> Array:
+        _check_columns(X, self.n_components)
         return as_dense(X)
 
 
@@ -82,6 +84,7 @@ class NystroemMap:
         return int(self.normalization.shape[1])
 
     def __call__(self, X: Array, xp: Any) -> Array:
+        _check_columns(X, len(self.origin))
         kernel = KERNELS[self.kernel]
         if hasattr(X, "toarray") and kernel.takes_sparse and not self.origin.any():
             rows = X.astype(xp.float64)
@@ -91,6 +94,12 @@ class NystroemMap:
 
 
 BaseMap = FourierMap | IdentityMap | NystroemMap
+
+
+def _check_columns(X: Array, n_columns: int) -> None:
+    """Rows of one column would be stretched to any width without a word."""
+    if X.shape[1] != n_columns:
+        raise ValueError(f"The rows have {X.shape[1]} columns, but the map was made for {n_columns}.")
 
 
 @dataclass(frozen=True)
