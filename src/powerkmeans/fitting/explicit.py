@@ -21,6 +21,8 @@ from powerkmeans.types import Array, Block, Engine, Float64Array, Problem, RowSa
 EXPLICIT_ROWS = 2048
 # what is left of a squared length below this share of the largest is rounding
 _SMALLEST_PIVOT = 1e-12
+# rounding above this share of k(x, x) leaves nothing of a kernel
+LOST_KERNEL = 0.1
 # and what is left of an entry above this share tells of a matrix that is not positive semi-definite
 _INDEFINITE = 1e-6
 # ... unless rounding explains it, which elimination multiplies
@@ -99,8 +101,13 @@ def make_explicit(
         if isinstance(feature_map, CentredKernel):
             assert sample.rows is not None
             gram = engine.map_rows(_columns, (index, sample.rows))[sample.rows] * there
-            noise = feature_map.base.noise * feature_map.scale**2
-            factor = _factor(gram, sample.rows, noise, names[index])
+            base = feature_map.base
+            if base.bandwidth > 0 and base.noise > LOST_KERNEL:
+                raise ValueError(
+                    f"view {names[index]!r}: bandwidth={base.bandwidth:g} is so small beside the extent of the rows "
+                    "that rounding decides which are alike; use bandwidth='median', or leave out far outliers."
+                )
+            factor = _factor(gram, sample.rows, base.noise * feature_map.scale**2, names[index])
             factors.append(factor)
             views.append(factor.features)
         else:

@@ -15,9 +15,6 @@ from powerkmeans.kernels.library import Library, Map, Pass, View, open_library
 from powerkmeans.objective.block import PassInput
 from powerkmeans.types import Array, Block, FeatureMap, PassStatistics
 
-# exponents are held between this and its inverse, whose logarithms single precision still takes
-STEEPEST = 1e30
-
 
 @dataclass(frozen=True)
 class RawInput:
@@ -135,8 +132,8 @@ class _Arguments:
             n_views=len(views),
             hard=hard,
             possibilistic=inputs.membership.name == "possibilistic",
-            small_distances=inputs.needs_small_distances,
-            s=min(max(inputs.s, -STEEPEST), -1 / STEEPEST),
+            resolution=inputs.resolution,
+            s=-1.0 if hard else inputs.s,
             fuzziness=inputs.membership.fuzziness,
             views=views,
             weight=self._pointer(block.weight, inputs.dtype),

@@ -55,7 +55,7 @@ class Pass(Structure):
         ("n_views", c_int64),
         ("hard", c_int64),
         ("possibilistic", c_int64),
-        ("small_distances", c_int64),
+        ("resolution", c_double),
         ("s", c_double),
         ("fuzziness", c_double),
         ("views", POINTER(View)),
