@@ -153,7 +153,9 @@ def _with_membership(prepared: Prepared, settings: Settings, seed: int) -> Task:
     if settings.membership == "fuzzy":
         return task
     membership = make_membership(settings.membership, settings.fuzziness)
-    return replace(task, problem=replace(fuzzy, membership=membership, reference_distance=_reference_distance(task)))
+    return replace(
+        task, problem=replace(fuzzy, membership=membership, reference_distance=_reference_distance(task))
+    )
 
 
 def _with_entropy(task: Task) -> Problem:

@@ -92,7 +92,8 @@ def test_clusters_far_from_the_origin_keep_their_distances(name, dtype, s):
     problem = make_problem([X.astype(float)])
     longer = X.astype(np.longdouble)[:, None] - centers.astype(dtype).astype(np.longdouble)
     nearest = np.sum(np.min(np.sum(longer**2, axis=2), axis=1))
-    found = make_engine([X]).fold(statistics, prepare(Parameters(centers, np.ones(1)), s, problem, np.dtype(dtype)))
+    inputs = prepare(Parameters(centers, np.ones(1)), s, problem, np.dtype(dtype))
+    found = make_engine([X]).fold(statistics, inputs)
     assert float(found.hard_cost) == pytest.approx(float(nearest), rel=20 * float(np.finfo(dtype).eps))
 
 

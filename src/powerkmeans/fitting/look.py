@@ -141,9 +141,9 @@ def about_outliers(look: Look, feature_map: CentredMap, scatter: float) -> list[
     if not lost and (feature_map.scale * bulk) ** 2 > _NEGLIGIBLE * scatter:
         return []
     return [
-        f"far outliers: they have moved the mean of the rows by {moved:.2g}, where most rows lie within {bulk:.2g} of "
-        f"each other, which {feature_map.dtype} hardly tells apart from there. Leave them out, clip them, or use "
-        "feature_map='nystroem', which does not see how far they are."
+        f"far outliers: they have moved the mean of the rows by {moved:.2g}, where most lie within {bulk:.2g} "
+        f"of each other, which {feature_map.dtype} hardly tells apart from there. Leave them out, clip them, or "
+        "use feature_map='nystroem', which does not see how far they are."
     ]
 
 

@@ -47,9 +47,9 @@ class PassInput:
         ``||x||^2 + ||t||^2 - 2 x.t`` is off by ``eps`` times the squared norms, whatever is left of them. Where
         ``rho`` of them is left, the relative error is ``eps / rho``; with ``rho >= eps^(1/3)`` at least two thirds
         of the digits remain. Pulls ask for more: a relative error of the nearest distance changes the pull by
-        ``1 - s`` times it times the share ``min(1, (k-1) rho^|s|)`` of the other centroids. Over ``rho`` that is up
-        to ``(k-1)^(1/|s|)`` times what plain rounding does, and for ``|s| < 1`` any number of times. Where it is
-        too much, ``rho`` is held above the inverse of what is allowed.
+        ``1 - s`` times it times the share ``min(1, (k-1) rho^|s|)`` of the other centroids. Over ``rho`` that is
+        up to ``(k-1)^(1/|s|)`` times what plain rounding does, and for ``|s| < 1`` any number of times. Where it
+        is too much, ``rho`` is held above the inverse of what is allowed.
         """
         others = max(self.center_norms[0].shape[0] - 1, 1)
         if self.s > -1 or math.log(others) > -self.s * math.log(LARGEST_AMPLIFICATION):
