@@ -1,1 +1,1 @@
-"""Commands that try to break the library with random input; each says how many cases it tried and exits with 1 if one failed."""
+"""Commands that try to break the library with random input: each tells its counts and fails if a case did."""

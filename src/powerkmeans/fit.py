@@ -25,7 +25,7 @@ from powerkmeans.fitting.guidance import Looked, advice, look_at_features, troub
 from powerkmeans.fitting.listener import Listener
 from powerkmeans.fitting.moves import harden, improve
 from powerkmeans.fitting.pilot import pilot_of
-from powerkmeans.fitting.preparation import WORKING_PER_CLUSTER, prepare_features
+from powerkmeans.fitting.preparation import WORKING_PER_CLUSTER, Prepared, prepare_features
 from powerkmeans.fitting.starts import Start, needs_collapse, place, place_rows, plan_starts
 from powerkmeans.fitting.task import Task, rows_of_view
 from powerkmeans.kernels import choose_kernel
@@ -65,9 +65,9 @@ SMALLEST_REFERENCE = 1e-12
 def fit_views(views: Views, settings: Settings, seed: int, listener: Listener) -> FitResult:
     """Fit a model to checked views: anneal from every start, on a sample if there are many rows; finish on all."""
     with single_threaded_blas():
-        full = make_task(views, settings, seed)
+        full, pilot = make_tasks(views, settings, seed)
         automatic = isinstance(settings.s_init, str)
-        task = (pilot_of(full) if automatic else None) or full
+        task = pilot if pilot is not None and automatic else full
         collapse = find_collapse(task) if needs_collapse(settings) else None
         critical = None if collapse is None else collapse.critical
         looked = look_at_features(full)
@@ -133,30 +133,44 @@ def _tell_end(listener: Listener, full: Task, result: SolverResult, kept: Restar
 
 def make_task(views: Views, settings: Settings, seed: int) -> Task:
     """Prepare the features and pose the problem on them."""
-    prepared = prepare_features(views, settings, seed)
+    return make_tasks(views, settings, seed)[0]
+
+
+def make_tasks(views: Views, settings: Settings, seed: int) -> tuple[Task, Task | None]:
+    """The task on all rows, and the same on a sample of them where there are many."""
+    task = _with_membership(prepare_features(views, settings, seed), settings, seed)
+    weighed = len(task.problem.scatter) > 1
+    pilot = pilot_of(task) if weighed or isinstance(settings.s_init, str) else None
+    problem = _with_entropy(pilot or task)
+    return replace(task, problem=problem), None if pilot is None else replace(pilot, problem=problem)
+
+
+def _with_membership(prepared: Prepared, settings: Settings, seed: int) -> Task:
+    """The problem without what it takes to weigh views."""
     membership = make_membership("fuzzy", settings.fuzziness)
     fuzzy = Problem(membership, prepared.splits, prepared.scatter, prepared.scatter, dual=prepared.dual)
     task = Task(prepared, fuzzy, settings, seed)
     if settings.membership == "fuzzy":
-        return _with_entropy(task)
+        return task
     membership = make_membership(settings.membership, settings.fuzziness)
-    problem = replace(fuzzy, membership=membership, reference_distance=_reference_distance(task))
-    return _with_entropy(replace(task, problem=problem))
+    return replace(
+        task, problem=replace(fuzzy, membership=membership, reference_distance=_reference_distance(task))
+    )
 
 
-def _with_entropy(task: Task) -> Task:
+def _with_entropy(task: Task) -> Problem:
     """Fix how views are compared: the price of uneven weights and what chance explains of each.
 
     lambda is as given, or a share of the mean loss of a view where all centroids sit together.
     """
-    choice = task.settings.entropy
-    if len(task.problem.scatter) == 1:  # nothing to weigh
-        return task if isinstance(choice, str) else replace(task, problem=replace(task.problem, entropy=choice))
+    choice, problem = task.settings.entropy, task.problem
+    if len(problem.scatter) == 1:  # nothing to weigh
+        return problem if isinstance(choice, str) else replace(problem, entropy=choice)
     losses = collapsed_losses(task)
     entropy = ENTROPY_SHARE * float(np.mean(losses)) if isinstance(choice, str) else choice
     learned = task.settings.view_baseline is not None and math.isfinite(entropy)
     baseline = losses * chance_shares(task) if learned else None
-    return replace(task, problem=replace(task.problem, entropy=entropy, baseline=baseline))
+    return replace(problem, entropy=entropy, baseline=baseline)
 
 
 def choose_restart(restarts: list[Restart]) -> int:
@@ -191,8 +205,9 @@ def apply(
     adds to them what landmarks miss of a sample, for scores of outliers.
     """
     dtype = np.dtype(np.float64) if precise or model.problem.dual else model.dtype
+    model = _with_missed(model) if entire else model
     with single_threaded_blas():
-        rows = _open(model, views, engine, dtype, labels_only=function is block_labels, entire=entire)
+        rows = _open(model, views, engine, dtype, labels_only=function is block_labels)
         inputs = prepare(model.parameters, model.s, model.problem, dtype)
 
         def answers(block: Block, inputs: PassInput) -> Array:
@@ -225,6 +240,17 @@ def precise_evidence(model: Model, views: Views, engine: object) -> Evidence:
         return rows.fold(view_evidence, prepare(model.parameters, model.s, model.problem, double))
 
 
+def _with_missed(model: Model) -> Model:
+    """The same model with what landmarks miss of a sample as one more feature, in which centroids are zero."""
+    maps = tuple(whole(m) for m in model.maps)
+    added = [new.n_outputs - old.n_outputs for new, old in zip(maps, model.maps, strict=True)]
+    ends = np.repeat(model.problem.splits[1:], added)
+    centers = np.insert(model.parameters.centers, ends, 0.0, axis=1)
+    splits = np.array(model.problem.splits) + np.cumsum([0, *added])
+    problem = replace(model.problem, splits=tuple(splits.tolist()))
+    return replace(model, maps=maps, problem=problem, parameters=replace(model.parameters, centers=centers))
+
+
 def _open(
     model: Model,
     views: Views,
@@ -232,14 +258,13 @@ def _open(
     dtype: np.dtype[Any],
     *,
     labels_only: bool = False,
-    entire: bool = False,
 ) -> Engine:
     """Rows seen through the model's maps, in the given precision."""
     rows = open_engine(engine, model.used(views))
     kernel = choose_kernel(rows.kernel)
     fitted = (m.for_new(order_only=labels_only) if isinstance(m, CentredKernel) else m for m in model.maps)
     typed = (replace(m, dtype=dtype.name) for m in fitted)
-    maps = tuple(kernel.accelerated(whole(m) if entire else m) for m in typed)
+    maps = tuple(kernel.accelerated(m) for m in typed)
     working = WORKING_PER_CLUSTER * len(model.parameters.centers)
     return rows.with_features(maps, keep=False, working=working)
 

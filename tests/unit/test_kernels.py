@@ -16,6 +16,7 @@ from powerkmeans.features.maps import make_centred, make_fourier
 from powerkmeans.kernels import RawInput, choose_kernel
 from powerkmeans.kernels.compiled import CompiledKernel, FastMap
 from powerkmeans.kernels.library import TARGETS, open_library
+from powerkmeans.objective import block
 from powerkmeans.objective.block import block_statistics, prepare
 from powerkmeans.types import Parameters
 
@@ -63,6 +64,48 @@ def test_sums_are_those_of_numpy(compiled, dtype, membership, missing, shape, s)
     engine = make_engine(views, weight, present=present)
     inputs = prepare(parameters, s, problem, np.dtype(dtype))
     assert_same(engine.fold(compiled.statistics, inputs), engine.fold(block_statistics, inputs), dtype)
+
+
+@pytest.mark.parametrize("s", [-0.3, -1.0, -1.5, -3.0, -15.0, -math.inf])
+@pytest.mark.parametrize("shape", [(1000, 25, (216,)), (500, 100, (60,)), (333, 7, (300, 33, 2))], ids=str)
+@pytest.mark.parametrize("membership", [("fuzzy", 2.0), *(("possibilistic", m) for m in (1.6, 2.0, 4.0))])
+@pytest.mark.parametrize("name", ["numpy", *BUILT])
+def test_sums_in_single_precision_are_those_in_double(name, membership, shape, s):
+    statistics = block_statistics if name == "numpy" else CompiledKernel(name).statistics
+    views, weight, _, problem, parameters = random_problem(shape, np.float32, membership, False)
+    doubles = make_engine([view.astype(float) for view in views], weight.astype(float))
+    expected = doubles.fold(block_statistics, prepare(parameters, s, problem, np.dtype(np.float64)))
+    found = make_engine(views, weight).fold(statistics, prepare(parameters, s, problem, np.dtype(np.float32)))
+    assert_same(found, expected, np.float32)
+
+
+@pytest.mark.parametrize("name", ["numpy", *BUILT])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("s", [-1.0, -20.0, -math.inf])
+def test_clusters_far_from_the_origin_keep_their_distances(name, dtype, s):
+    statistics = block_statistics if name == "numpy" else CompiledKernel(name).statistics
+    rng = np.random.default_rng(0)
+    X = (1000 + rng.normal(size=(200, 5))).astype(dtype)
+    centers = X[:4].astype(float) + 0.5
+    problem = make_problem([X.astype(float)])
+    longer = X.astype(np.longdouble)[:, None] - centers.astype(dtype).astype(np.longdouble)
+    nearest = np.sum(np.min(np.sum(longer**2, axis=2), axis=1))
+    inputs = prepare(Parameters(centers, np.ones(1)), s, problem, np.dtype(dtype))
+    found = make_engine([X]).fold(statistics, inputs)
+    assert float(found.hard_cost) == pytest.approx(float(nearest), rel=20 * float(np.finfo(dtype).eps))
+
+
+@pytest.mark.parametrize("k", [2, 3, 10, 25, 100, 1000])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_differences_are_taken_where_rounding_is_amplified(k, dtype):
+    """The log derivative of the nearest centroid's pull, others at the squared norms, is what the rule bounds."""
+    problem = make_problem([np.eye(3)])
+    for s in (-0.2, -0.7, -1.0, -2.0, -5.0, -30.0):
+        inputs = prepare(Parameters(np.zeros((k, 3)), np.ones(1)), s, problem, np.dtype(dtype))
+        left = np.geomspace(inputs.resolution, 1, 200)
+        amplified = (k - 1) * left**-s / (1 + (k - 1) * left**-s) / left
+        assert np.max(amplified) <= block.LARGEST_AMPLIFICATION * (1 + 1e-12)
+        assert inputs.resolution >= np.finfo(dtype).eps ** (1 / 3)
 
 
 def test_the_precision_is_that_of_the_pass_not_of_the_weights(compiled):
@@ -177,12 +220,29 @@ def test_without_a_library_there_is_numpy(monkeypatch):
     assert KernelPowerKMeans(3, random_state=0).fit(X).n_iter_ > 0
 
 
-@needs_library
+@pytest.mark.parametrize("name", ["numpy", *BUILT])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("s", [-1e-310, -1e-30, -1e-15, -1e-7, -1e-3])
+def test_exponents_that_vanish_give_the_geometric_mean(name, dtype, s):
+    statistics = block_statistics if name == "numpy" else CompiledKernel(name).statistics
+    X, _ = blobs(3, spread=1.0)
+    centers = X[5::40].astype(dtype).astype(float) + 1
+    logarithms = np.log(np.sum((X.astype(dtype).astype(float)[:, None] - centers) ** 2, axis=2))
+    inputs = prepare(Parameters(centers, np.ones(1)), s, make_problem([X]), np.dtype(dtype))
+    loss = float(make_engine([X.astype(dtype)]).fold(statistics, inputs).loss)
+    expected = float(np.sum(np.exp(np.mean(logarithms, axis=1))))
+    # rounding of a distance, multiplied as the pass allows, and the first term of the series in s
+    tolerance = 8 * block.LARGEST_AMPLIFICATION * np.finfo(dtype).eps + abs(s) * np.max(np.var(logarithms, axis=1))
+    assert loss == pytest.approx(expected, rel=tolerance)
+
+
+@pytest.mark.parametrize("name", ["numpy", *BUILT])
 @pytest.mark.parametrize("s", [-1e-310, -1e-30, -1e38, -1e300])
-def test_exponents_beyond_single_precision_are_limits(s):
+def test_exponents_beyond_single_precision_are_limits(name, s):
+    statistics = block_statistics if name == "numpy" else CompiledKernel(name).statistics
     X, _ = blobs(3, spread=1.0)
     inputs = prepare(Parameters(X[::40], np.ones(1)), s, make_problem([X]), np.dtype(np.float32))
-    sums = make_engine([X.astype(np.float32)]).fold(choose_kernel("compiled").statistics, inputs)
+    sums = make_engine([X.astype(np.float32)]).fold(statistics, inputs)
     assert all(np.all(np.isfinite(getattr(sums, name))) for name in SUMS)
     if s < -1:
         assert sums.loss == pytest.approx(sums.hard_cost, rel=1e-5)

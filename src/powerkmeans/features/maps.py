@@ -142,17 +142,21 @@ class CentredMap:
 
 @dataclass(frozen=True)
 class WholeMap(CentredMap):
-    """Landmarks' features with the squared lengths of the kernel, k(x, x) = 1, in place of their own.
+    """Landmarks' features and, as one more, the length of what they miss of a kernel with k(x, x) = 1.
 
     A sample far from all landmarks has features near zero, as if it were amid the data. What they miss of it is
     orthogonal to everything else, so it adds to its distance from every centroid, and tells how far off it is.
     """
 
-    def rows_and_norms(self, X: Array, start: int, present: Array | None) -> tuple[Array, Array]:
-        seen = self.base(X, np)
-        features = (seen - self.mean).astype(self.dtype, copy=False) * np.asarray(self.scale, dtype=self.dtype)
-        missed = np.maximum(1 - np.vecdot(seen, seen), 0) * self.scale**2
-        return features, np.vecdot(features, features) + missed.astype(self.dtype)
+    @property
+    def n_outputs(self) -> int:
+        return self.base.n_outputs + 1
+
+    def __call__(self, X: Array, xp: Any) -> Array:
+        seen = self.base(X, xp)
+        missed = xp.sqrt(xp.maximum(1 - xp.vecdot(seen, seen), xp.zeros((), dtype=seen.dtype)))
+        features = xp.concat([seen - self.mean, missed[:, None]], axis=1)
+        return features.astype(self.dtype, copy=False) * np.asarray(self.scale, dtype=self.dtype)
 
 
 def whole(feature_map: CentredMap) -> CentredMap:

@@ -20,8 +20,6 @@ from powerkmeans.types import Array, Block, PassStatistics
 
 # memberships that the compiled pass knows, and whether they are possibilistic
 MEMBERSHIPS: dict[type, bool] = {Fuzzy: False, Possibilistic: True}
-# exponents are held between this and its inverse, whose logarithms single precision still takes
-STEEPEST = 1e30
 
 
 class Map(Structure):
@@ -62,7 +60,7 @@ class Pass(Structure):
         ("n_views", c_int64),
         ("hard", c_int64),
         ("possibilistic", c_int64),
-        ("small_distances", c_int64),
+        ("resolution", c_double),
         ("s", c_double),
         ("fuzziness", c_double),
         ("views", POINTER(View)),
@@ -197,14 +195,15 @@ class PassCall(Call):
 
     def _structure(self, block: Block, inputs: PassInput) -> Pass:
         sums, by_view = self.sums, (self._n_clusters, len(self._views))
+        hard = inputs.s == -math.inf
         return Pass(
             n_rows=self._n_rows,
             n_clusters=self._n_clusters,
             n_views=len(self._views),
-            hard=inputs.s == -math.inf,
+            hard=hard,
             possibilistic=MEMBERSHIPS[type(inputs.membership)],
-            small_distances=inputs.needs_small_distances,
-            s=min(max(inputs.s, -STEEPEST), -1 / STEEPEST),
+            resolution=inputs.resolution,
+            s=-1.0 if hard else inputs.s,
             fuzziness=inputs.membership.fuzziness,
             views=self._views,
             weight=self._address("weights", block.weight, (self._n_rows,)),
