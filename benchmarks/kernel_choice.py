@@ -153,7 +153,9 @@ def start_costs() -> list[dict[str, Any]]:
     """What comes before the first pass, and what lies on disk."""
     first, cached = (_numba_first_call(folder) for folder in _same_folder_twice())
     libraries = [path.stat().st_size for path in build.FOLDER.glob("*.so")]
-    opened = _elapsed("from powerkmeans.kernels.library import find_target; find_target()", "import powerkmeans")
+    opened = _elapsed(
+        "from powerkmeans.kernels.library import find_target; find_target()", "import powerkmeans.kernels"
+    )
     return [
         {
             "what": "import or open the library, s",

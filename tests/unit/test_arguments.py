@@ -161,6 +161,16 @@ def test_the_fourier_map_compares_widths(compiled, n_columns):
         compiled.accelerated(exact)(np.zeros((50, n_columns)), np)
 
 
+@pytest.mark.parametrize("engine", ["auto", "numpy"])
+@pytest.mark.parametrize("feature_map", ["rff", "nystroem", "identity"])
+def test_rows_of_another_width_are_an_error_though_the_estimator_let_them_in(engine, feature_map):
+    X = np.random.default_rng(0).normal(size=(60, 9)) + np.repeat(9 * np.eye(9)[:3], 20, axis=0)
+    model = KernelPowerKMeans(3, feature_map=feature_map, engine=engine, random_state=0).fit(X)
+    model.n_features_in_ = 1
+    with pytest.raises(ValueError, match=r"\b9\b"):
+        model.predict(np.zeros((1000, 1)))
+
+
 @pytest.mark.parametrize("n_columns", [1, 2, 4])
 def test_the_maps_of_numpy_compare_widths_too(n_columns):
     X = np.random.default_rng(0).normal(size=(6, 3))
