@@ -18,12 +18,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerkmeans.cli.errors import Exit, UserError
+from powerkmeans.cli.manifest import NAME, Manifest, read_manifest
+from powerkmeans.cli.placing import NotPutBackError, place_one, place_together
+from powerkmeans.files import occupied, regular_target
 from powerkmeans.sources.columns import needed
 
 # columns of a table by name, for some rows at a time
 Columns = dict[str, NDArray[Any]]
 
 TABLES = (".csv", ".tsv", ".parquet")
+# what a fit may write, one run or another
+RESULTS = ("labels.csv", "labels.parquet", "memberships.csv", "memberships.parquet", "model.npz", "report.html")
 
 
 class Outputs:
@@ -44,13 +49,16 @@ class Outputs:
         if self._nowhere:
             raise UserError("The name of the output is empty.", Exit.USAGE)
         for name in self.names:
-            path = self.folder / name
-            if os.path.realpath(path) in self._inputs:
-                raise UserError(f"{str(path)!r} is read from; write to another file.", Exit.OUTPUT)
-            if path.is_dir():
-                raise UserError(f"{str(path)!r} is a folder; name a file to write.", Exit.OUTPUT)
-            if path.exists() and not self._overwrite:
-                raise UserError(f"{str(path)!r} exists already; say --overwrite to replace it.", Exit.OUTPUT)
+            if self._is_read(name):
+                raise UserError(f"{str(self.folder / name)!r} is read from; write to another file.", Exit.OUTPUT)
+        before = read_manifest(self.folder)
+        left = "" if before is None or before.finished else ", of a run that has not finished"
+        for name in [
+            *self.names,
+            *self._superseded(before),
+            *([NAME] if before is None and self._together else []),
+        ]:
+            self._check_free(self.folder / name, left)
         parent = self.folder
         while not parent.exists() and parent != parent.parent:
             parent = parent.parent
@@ -84,12 +92,42 @@ class Outputs:
                 raise unwritable(self.folder, error) from error  # all that is done meanwhile is writing
             raise
 
+    @property
+    def _together(self) -> bool:
+        """Whether there are several files, which must be of one run."""
+        return len(self.names) > 1
+
+    def _is_read(self, name: str) -> bool:
+        return os.path.realpath(self.folder / name) in self._inputs
+
+    def _check_free(self, path: Path, left: str) -> None:
+        if not os.path.lexists(path):
+            return
+        try:
+            target = regular_target(path)
+        except OSError as error:
+            raise UserError(str(error), Exit.OUTPUT) from error
+        if occupied(target) and not self._overwrite:
+            raise UserError(f"{str(path)!r} exists already{left}; say --overwrite to replace it.", Exit.OUTPUT)
+
+    def _superseded(self, before: Manifest | None) -> list[str]:
+        """Results of the run before that this one does not write: they would be taken for its own."""
+        if before is None or not self._together:
+            return []
+        names = [name for name in RESULTS if name not in self.names and not self._is_read(name)]
+        return [name for name in names if before.wrote(self.folder / name)]
+
     def _place(self, stage: Path) -> None:
         self.check()  # nobody else wrote meanwhile
         try:
-            for path in sorted(stage.iterdir()):
-                os.replace(path, self.folder / path.name)
-            stage.rmdir()
+            if self._together:
+                place_together(stage, self.folder, self._superseded(read_manifest(self.folder)))
+            else:
+                place_one(stage / self.names[0], self.folder / self.names[0])
+            shutil.rmtree(stage, ignore_errors=True)
+        except NotPutBackError as error:
+            said = unwritable(self.folder, error)
+            raise UserError(f"{said} The files that were there are in {error.filename!r}.", said.code) from error
         except OSError as error:
             raise unwritable(self.folder, error) from error
 

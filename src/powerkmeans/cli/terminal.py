@@ -7,7 +7,7 @@ import math
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -52,6 +52,11 @@ class Terminal:
             self.notes.append(text)
             if not self.quiet:
                 self._err.print(Text.assemble(("Note  ", "yellow"), text), soft_wrap=True)
+
+    def note_all(self, texts: Iterable[str]) -> None:
+        """Several things worth knowing."""
+        for text in texts:
+            self.note(text)
 
     def show(self, *items: Any) -> None:
         """Part of an answer, on stdout; without the spaces at the ends of lines where nobody looks."""
