@@ -14,6 +14,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
+from npy_headers import DAMAGED, READABLE
 from powerkmeans import files
 from powerkmeans.files import Target
 from powerkmeans.sources import Source, SourceChangedError, open_source, read_ahead, write_rows
@@ -481,6 +482,19 @@ def test_files_that_are_something_else(tmp_path, kind):
     with pytest.raises(ValueError, match=rf"{path.name} (is not a .npy|cannot be read)") as caught:
         open_source(path)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("header", READABLE)
+def test_headers_that_are_sound(tmp_path, header):
+    (tmp_path / "x.npy").write_bytes(READABLE[header])
+    assert open_source(tmp_path / "x.npy").take(np.arange(20)).shape == (20, 3)
+
+
+@pytest.mark.parametrize("header", DAMAGED)
+def test_headers_that_are_damaged(tmp_path, header):
+    (tmp_path / "x.npy").write_bytes(DAMAGED[header])
+    with pytest.raises(ValueError, match=r"x\.npy is not a \.npy file, or its beginning is damaged\.$"):
+        open_source(tmp_path / "x.npy")
 
 
 def test_pages_that_are_damaged(tmp_path):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 import errno
 import os
+import re
 import shutil
 import signal
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -20,12 +20,16 @@ from numpy.typing import NDArray
 from powerkmeans.cli.errors import Exit, UserError
 from powerkmeans.cli.manifest import NAME, Manifest, read_manifest
 from powerkmeans.cli.placing import NotPutBackError, place_one, place_together
+from powerkmeans.cli.spreadsheet import guarded
+from powerkmeans.escapes import shown
 from powerkmeans.files import occupied, regular_target
 from powerkmeans.sources.columns import needed
 
 # columns of a table by name, for some rows at a time
 Columns = dict[str, NDArray[Any]]
 
+# what may end a cell, or begin a quoted one
+_CUTS = re.compile('["\r\n,;\t|]')
 TABLES = (".csv", ".tsv", ".parquet")
 # what a fit may write, one run or another
 RESULTS = ("labels.csv", "labels.parquet", "memberships.csv", "memberships.parquet", "model.npz", "report.html")
@@ -187,18 +191,29 @@ def write_table(path: Path, blocks: Iterator[Columns]) -> None:
 
 
 def write_csv(stream: IO[str], blocks: Iterator[Columns], delimiter: str = ",") -> None:
-    """Write blocks of rows as text, numbers to six digits."""
-    writer = csv.writer(stream, delimiter=delimiter, lineterminator="\n")
+    """Write blocks of rows as text, numbers to six digits; texts so that no spreadsheet runs them.
+
+    On a terminal what would steer it is written out.
+    """
+    seen = shown if stream.isatty() else str
     for index, block in enumerate(blocks):
         if index == 0:
-            writer.writerow(block)
-        writer.writerows(zip(*map(_cells, block.values()), strict=True))
+            stream.write(delimiter.join(_quoted(guarded(seen(name))) for name in block) + "\n")
+        rows = zip(*(_cells(column, seen) for column in block.values()), strict=True)
+        stream.writelines(delimiter.join(row) + "\n" for row in rows)
 
 
-def _cells(column: NDArray[Any]) -> list[Any]:
-    if column.dtype.kind != "f":
-        return list(column.tolist())
-    return [f"{value:.6g}" for value in column.tolist()]
+def _cells(column: NDArray[Any], seen: Callable[[str], str]) -> list[str]:
+    if column.dtype.kind == "f":
+        return [f"{value:.6g}" for value in column.tolist()]
+    if column.dtype.kind in "biu":
+        return [str(value) for value in column.tolist()]
+    return [_quoted(guarded(seen(str(value)))) for value in column.tolist()]
+
+
+def _quoted(text: str) -> str:
+    """A field that is one cell wherever it is opened: some programs cut at semicolons, all at ends of lines."""
+    return '"' + text.replace('"', '""') + '"' if _CUTS.search(text) else text
 
 
 def _write_parquet(path: Path, blocks: Iterator[Columns]) -> None:
