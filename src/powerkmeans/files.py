@@ -142,7 +142,7 @@ def hand_down_mode(old: Path, new: Path) -> None:
 
 
 @contextmanager
-def explained(target: Path, about: str = "the file") -> Iterator[None]:
+def explained(target: AnyPath, about: str = "the file") -> Iterator[None]:
     """Say of a failed write which file it was."""
     try:
         yield
@@ -150,7 +150,7 @@ def explained(target: Path, about: str = "the file") -> Iterator[None]:
         raise
     except OSError as error:
         message = f"Cannot write {about}: {_reason(error)}"
-        raise OSError(error.errno or errno.EIO, message, os.fspath(target)) from error
+        raise OSError(error.errno or errno.EIO, message, os.fsdecode(target)) from error
 
 
 def _reason(error: OSError) -> str:

@@ -40,7 +40,7 @@ def write(
     """Write a file whole or not at all: a failed write leaves an older file as it was."""
     text = json.dumps({"format": FORMAT, "version": VERSION, **header}, allow_nan=False)
     arrays = {_HEADER: np.frombuffer(text.encode(), dtype=np.uint8), **arrays}
-    with replacing(path, overwrite=overwrite) as stream, explained(Path(path)):
+    with replacing(path, overwrite=overwrite) as stream, explained(path):
         np.savez_compressed(stream, **arrays)
 
 

@@ -270,6 +270,7 @@ def test_only_regular_files_are_replaced(fails, run, table, tmp_path, monkeypatc
     os.mkfifo(tmp_path / "pipe.csv")
     (tmp_path / "null.csv").symlink_to(os.devnull)
     (tmp_path / "gone.csv").symlink_to("nowhere.csv")
+    text(tmp_path, "not even read", "unread.csv")
     for name in ("replace", "link", "rename"):
         monkeypatch.setattr(os, name, lambda *paths: pytest.fail("a file was put in the place of something else"))
     for more in ((), ("--overwrite",)):
@@ -279,6 +280,8 @@ def test_only_regular_files_are_replaced(fails, run, table, tmp_path, monkeypatc
         assert "'pipe.csv' is a pipe and not a regular file" in fails(OUTPUT, *common, "pipe.csv")
         assert "'null.csv' is a device and not a regular file" in fails(OUTPUT, *common, "null.csv")
         assert "'gone.csv' is a link to " in fails(OUTPUT, *common, "gone.csv")
+        said = fails(OUTPUT, "fit", "unread.csv", "-k", K, "-o", "gone.csv", *more)
+        assert said == "'gone.csv' is a link that leads nowhere; remove it or name another folder."
 
 
 def test_a_folder_without_permission(fails, table, tmp_path, monkeypatch):

@@ -292,6 +292,16 @@ def test_readers_notice_an_unfinished_run_and_changed_results(run, fitted, tmp_p
     assert (refused.code, "exists already, of a run that has not finished" in refused.sentence) == (4, True)
 
 
+def test_what_goes_with_an_earlier_run_is_told(run, fitted, tmp_path):
+    for path in (fitted / "out").iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    done = run(
+        "fit", fitted / "rows.csv", "--id", "id", "-k", K, "-o", ".", "--overwrite", "--no-report", "--json"
+    )
+    assert done.json["notes"] == ["'report.html' of the earlier run in '.' removed."]
+    assert leftovers(tmp_path) == ["labels.csv", "memberships.csv", "model.npz", NAME]
+
+
 def test_the_manifest_tells_sizes_and_hashes(fitted):
     told = json.loads((fitted / "out" / NAME).read_text())
     assert (told["format"], told["version"], told["finished"]) == ("powerkmeans-run", 1, True)

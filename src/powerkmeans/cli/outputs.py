@@ -38,7 +38,7 @@ RESULTS = ("labels.csv", "labels.parquet", "memberships.csv", "memberships.parqu
 class Outputs:
     """The files that a command will write into one folder, checked before any work is done.
 
-    ``inputs`` are files that are read, which are never replaced.
+    ``inputs`` are files that are read, which are never replaced. ``removed`` are results of an earlier run that went.
     """
 
     def __init__(
@@ -46,12 +46,18 @@ class Outputs:
     ) -> None:
         self.folder, self.names, self._overwrite = Path(folder), list(names), overwrite
         self._nowhere = not os.fspath(folder)
+        self.removed: list[str] = []
         self._inputs = {os.path.realpath(name) for name in inputs}
 
     def check(self) -> None:
         """Reject what exists, and a folder that cannot be written to."""
         if self._nowhere:
             raise UserError("The name of the output is empty.", Exit.USAGE)
+        if self.folder.is_symlink() and not self.folder.exists():
+            raise UserError(
+                f"{str(self.folder)!r} is a link that leads nowhere; remove it or name another folder.",
+                Exit.OUTPUT,
+            )
         for name in self.names:
             if self._is_read(name):
                 raise UserError(f"{str(self.folder / name)!r} is read from; write to another file.", Exit.OUTPUT)
@@ -125,7 +131,8 @@ class Outputs:
         self.check()  # nobody else wrote meanwhile
         try:
             if self._together:
-                place_together(stage, self.folder, self._superseded(read_manifest(self.folder)))
+                self.removed = self._superseded(read_manifest(self.folder))
+                place_together(stage, self.folder, self.removed)
             else:
                 place_one(stage / self.names[0], self.folder / self.names[0])
             shutil.rmtree(stage, ignore_errors=True)

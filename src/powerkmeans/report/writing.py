@@ -91,6 +91,6 @@ def write_report(
     facts = gather(estimator, X, present, noise_threshold=noise_threshold, **telling)
     heading = "Clusters found by powerkmeans" if title is None else plain_text(title)
     content = render(facts, heading).encode()
-    with replacing(path, overwrite=overwrite) as stream, explained(Path(path)):
+    with replacing(path, overwrite=overwrite) as stream, explained(path):
         stream.write(content)
     return Path(path)
