@@ -38,7 +38,7 @@ RESULTS = ("labels.csv", "labels.parquet", "memberships.csv", "memberships.parqu
 class Outputs:
     """The files that a command will write into one folder, checked before any work is done.
 
-    ``inputs`` are files that are read, which are never replaced. ``removed`` are results of an earlier run that went.
+    ``inputs`` are files that are read, which are never replaced; ``removed`` those of an earlier run that went.
     """
 
     def __init__(
@@ -54,21 +54,9 @@ class Outputs:
         if self._nowhere:
             raise UserError("The name of the output is empty.", Exit.USAGE)
         if self.folder.is_symlink() and not self.folder.exists():
-            raise UserError(
-                f"{str(self.folder)!r} is a link that leads nowhere; remove it or name another folder.",
-                Exit.OUTPUT,
-            )
-        for name in self.names:
-            if self._is_read(name):
-                raise UserError(f"{str(self.folder / name)!r} is read from; write to another file.", Exit.OUTPUT)
-        before = read_manifest(self.folder)
-        left = "" if before is None or before.finished else ", of a run that has not finished"
-        for name in [
-            *self.names,
-            *self._superseded(before),
-            *([NAME] if before is None and self._together else []),
-        ]:
-            self._check_free(self.folder / name, left)
+            said = f"{str(self.folder)!r} is a link that leads nowhere; remove it or name another folder."
+            raise UserError(said, Exit.OUTPUT)
+        self._check_files()
         parent = self.folder
         while not parent.exists() and parent != parent.parent:
             parent = parent.parent
@@ -109,6 +97,17 @@ class Outputs:
 
     def _is_read(self, name: str) -> bool:
         return os.path.realpath(self.folder / name) in self._inputs
+
+    def _check_files(self) -> None:
+        """Reject files that must be kept: those that are read, and those that exist, the manifest too."""
+        for name in self.names:
+            if self._is_read(name):
+                raise UserError(f"{str(self.folder / name)!r} is read from; write to another file.", Exit.OUTPUT)
+        before = read_manifest(self.folder)
+        left = "" if before is None or before.finished else ", of a run that has not finished"
+        manifest = [NAME] if before is None and self._together else []  # else it is our own
+        for name in [*self.names, *self._superseded(before), *manifest]:
+            self._check_free(self.folder / name, left)
 
     def _check_free(self, path: Path, left: str) -> None:
         if not os.path.lexists(path):
