@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
@@ -19,6 +18,7 @@ from powerkmeans.exceptions import DataGuidanceWarning
 from powerkmeans.features.bandwidth import weighted_median
 from powerkmeans.features.exact import CentredKernel
 from powerkmeans.features.maps import whole
+from powerkmeans.files import Target
 from powerkmeans.fitting.baseline import chance_shares
 from powerkmeans.fitting.collapse import collapsed_losses, find_collapse
 from powerkmeans.fitting.guidance import Looked, advice, look_at_features, troubles
@@ -197,7 +197,7 @@ def apply(
     *,
     precise: bool = False,
     entire: bool = False,
-    out: str | os.PathLike[str] | None = None,
+    out: Target | None = None,
 ) -> Array:
     """Evaluate a function of blocks under a fitted model, one row a sample; into a file if ``out`` names one.
 
@@ -220,7 +220,7 @@ def apply(
         with closing(rows.map_blocks(answers, inputs)) as parts:
             first = next(parts)
             write_rows(out, rows.n_samples, first.dtype, first.shape[1:], chain([first], parts))
-    return np.load(out, mmap_mode="r")
+    return np.load(out.path, mmap_mode="r")
 
 
 def model_statistics(model: Model, views: Views, engine: object, *, precise: bool = True) -> PassStatistics:
