@@ -41,7 +41,6 @@ from powerkmeans.types import (
     Array,
     Block,
     Engine,
-    Float64Array,
     Iteration,
     Parameters,
     PassStatistics,
