@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
@@ -16,9 +15,9 @@ from sklearn.exceptions import ConvergenceWarning
 from powerkmeans.engines import open_engine
 from powerkmeans.engines.blas import single_threaded_blas
 from powerkmeans.exceptions import DataGuidanceWarning
-from powerkmeans.features.bandwidth import weighted_median
 from powerkmeans.features.exact import CentredKernel
 from powerkmeans.features.maps import whole
+from powerkmeans.files import Target
 from powerkmeans.fitting.baseline import chance_shares
 from powerkmeans.fitting.collapse import collapsed_losses, find_collapse
 from powerkmeans.fitting.guidance import Looked, advice, look_at_features, troubles
@@ -26,8 +25,9 @@ from powerkmeans.fitting.listener import Listener
 from powerkmeans.fitting.moves import harden, improve
 from powerkmeans.fitting.pilot import pilot_of
 from powerkmeans.fitting.preparation import WORKING_PER_CLUSTER, Prepared, prepare_features
-from powerkmeans.fitting.starts import Start, needs_collapse, place, place_rows, plan_starts
-from powerkmeans.fitting.task import Task, rows_of_view
+from powerkmeans.fitting.reference import reference_distance
+from powerkmeans.fitting.starts import Start, needs_collapse, place, plan_starts
+from powerkmeans.fitting.task import Task
 from powerkmeans.kernels import choose_kernel
 from powerkmeans.model import FitResult, Model, Restart, Stream
 from powerkmeans.objective.block import PassInput, block_labels, block_statistics, prepare
@@ -35,14 +35,12 @@ from powerkmeans.objective.evidence import Evidence, view_evidence
 from powerkmeans.objective.membership import make_membership
 from powerkmeans.objective.updates import about_origin, objective_value
 from powerkmeans.settings import Settings
-from powerkmeans.solver.annealing import Hard
 from powerkmeans.solver.mm import count_apart, spread_within
 from powerkmeans.sources import check_target, write_rows
 from powerkmeans.types import (
     Array,
     Block,
     Engine,
-    Float64Array,
     Iteration,
     Parameters,
     PassStatistics,
@@ -58,8 +56,6 @@ CLOUD_MARGIN = 0.002
 # lambda over the loss of a view before there are clusters: at 1 a noise view keeps a third of the weight of
 # two, at 0.3 a fourteenth
 ENTROPY_SHARE = 0.3
-# reference distances this far below or above the scatter leave the range of single precision
-SMALLEST_REFERENCE = 1e-12
 
 
 def fit_views(views: Views, settings: Settings, seed: int, listener: Listener) -> FitResult:
@@ -154,7 +150,7 @@ def _with_membership(prepared: Prepared, settings: Settings, seed: int) -> Task:
         return task
     membership = make_membership(settings.membership, settings.fuzziness)
     return replace(
-        task, problem=replace(fuzzy, membership=membership, reference_distance=_reference_distance(task))
+        task, problem=replace(fuzzy, membership=membership, reference_distance=reference_distance(task))
     )
 
 
@@ -197,7 +193,7 @@ def apply(
     *,
     precise: bool = False,
     entire: bool = False,
-    out: str | os.PathLike[str] | None = None,
+    out: Target | None = None,
 ) -> Array:
     """Evaluate a function of blocks under a fitted model, one row a sample; into a file if ``out`` names one.
 
@@ -220,7 +216,7 @@ def apply(
         with closing(rows.map_blocks(answers, inputs)) as parts:
             first = next(parts)
             write_rows(out, rows.n_samples, first.dtype, first.shape[1:], chain([first], parts))
-    return np.load(out, mmap_mode="r")
+    return np.load(out.path, mmap_mode="r")
 
 
 def model_statistics(model: Model, views: Views, engine: object, *, precise: bool = True) -> PassStatistics:
@@ -297,42 +293,6 @@ def _run(task: Task, start: Start, placed: Parameters, listener: Listener) -> So
     if isinstance(task.settings.s_init, str):
         return harden(task, result, listener.iteration)
     return result
-
-
-def _reference_distance(fuzzy: Task) -> Float64Array:
-    """eta, one value a view, fixed for all restarts."""
-    prepared, choice = fuzzy.prepared, fuzzy.settings.reference_distance
-    if choice == "global":
-        return prepared.scatter
-    if choice == "median":
-        return np.maximum(_median_scatter(fuzzy), SMALLEST_REFERENCE * prepared.scatter)
-    if choice == "within":
-        fuzzy = replace(fuzzy, problem=replace(fuzzy.problem, entropy=math.inf))
-        start = place_rows("k-means++", fuzzy, fuzzy.stream("reference"))
-        sums = fuzzy.run_pass(fuzzy.minimise(start, Hard()).parameters, -math.inf)
-        spread = np.sum(sums.scatter, axis=0) / np.sum(sums.mass, axis=0)
-        return np.maximum(spread, SMALLEST_REFERENCE * prepared.scatter)
-    ratio = float(choice) / prepared.scatter
-    wrong = np.flatnonzero((ratio < SMALLEST_REFERENCE) | (ratio > 1 / SMALLEST_REFERENCE))
-    if len(wrong):
-        raise ValueError(
-            f"reference_distance={float(choice):g} is out of proportion to the mean squared distance of the "
-            f"features of view {prepared.views.names[wrong[0]]!r} to their mean, {prepared.scatter[wrong[0]]:g}."
-        )
-    # the part of the scale that makes up for missing rows scales every squared distance, this one too
-    squared_scale = np.array([m.scale**2 for m in prepared.maps])
-    return float(choice) * (squared_scale if fuzzy.settings.view_scaling is None else prepared.scatter)
-
-
-def _median_scatter(task: Task) -> Float64Array:
-    """Median squared distance to the median, a view: no outlier moves either."""
-    medians = []
-    for index in range(len(task.problem.scatter)):
-        sample, feature_map = rows_of_view(task, index)
-        features = feature_map(sample.views[0], np).astype(np.float64)
-        offset = features - np.median(features, axis=0)
-        medians.append(weighted_median(np.vecdot(offset, offset), sample.weight))
-    return np.array(medians)
 
 
 def _restart(task: Task, start: Start, result: SolverResult) -> Restart:

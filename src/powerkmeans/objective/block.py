@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from powerkmeans.objective.distances import smallest_share, take_differences
 from powerkmeans.objective.power_mean import power_mean
 from powerkmeans.objective.space import coefficients, inner_products, values
 from powerkmeans.types import Array, Block, Membership, Parameters, PassStatistics, Problem, array_namespace
@@ -44,17 +45,16 @@ class PassInput:
     def resolution(self) -> float:
         r"""The share of the squared norms below which a squared distance is taken from differences.
 
-        ``||x||^2 + ||t||^2 - 2 x.t`` is off by ``eps`` times the squared norms, whatever is left of them. Where
-        ``rho`` of them is left, the relative error is ``eps / rho``; with ``rho >= eps^(1/3)`` at least two thirds
-        of the digits remain. Pulls ask for more: a relative error of the nearest distance changes the pull by
-        ``1 - s`` times it times the share ``min(1, (k-1) rho^|s|)`` of the other centroids. Over ``rho`` that is
-        up to ``(k-1)^(1/|s|)`` times what plain rounding does, and for ``|s| < 1`` any number of times. Where it
-        is too much, ``rho`` is held above the inverse of what is allowed.
+        ``smallest_share`` leaves enough digits to a distance, but pulls ask for more. Where ``rho`` of the norms
+        is left, a relative error of the nearest distance changes the pull by ``1 - s`` times it times the share
+        ``min(1, (k-1) rho^|s|)`` of the other centroids. Over ``rho`` that is up to ``(k-1)^(1/|s|)`` times what
+        plain rounding does, and for ``|s| < 1`` any number of times. Where it is too much, ``rho`` is held above
+        the inverse of what is allowed.
         """
         others = max(self.center_norms[0].shape[0] - 1, 1)
         if self.s > -1 or math.log(others) > -self.s * math.log(LARGEST_AMPLIFICATION):
             return 1 / LARGEST_AMPLIFICATION
-        return float(np.finfo(self.dtype).eps) ** (1 / 3)
+        return smallest_share(self.dtype, np)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -158,17 +158,10 @@ def view_distances(block: Block, inputs: PassInput, xp: Any) -> list[Array]:
         if inputs.dual and inputs.dual[index]:  # no coordinates to take differences of
             distance[distance < ROUNDING * scale] = 0
         else:
-            _take_differences(distance, distance < inputs.resolution * scale, view, inputs.projections[index], xp)
+            centers = inputs.projections[index].T / -2
+            take_differences(distance, distance < inputs.resolution * scale, view, centers, xp)
         result.append(distance)
     return result
-
-
-def _take_differences(distance: Array, near: Array, view: Array, projection: Array, xp: Any) -> None:
-    """Take the distances that are marked anew, in place: expanded squares have lost their digits."""
-    for cluster in xp.nonzero(xp.any(near, axis=1))[0]:
-        (samples,) = xp.nonzero(near[cluster])
-        difference = view[samples] + projection[:, cluster] / 2
-        distance[cluster, samples] = xp.vecdot(difference, difference)
 
 
 def view_cover(block: Block, xp: Any) -> Array | None:

@@ -24,7 +24,7 @@ class Worker {
   std::vector<Packed<Real>> projections;
   std::vector<Mapper<Real>> mappers;        // none, or one a view
   std::vector<Real> part;                   // of a tile, transposed
-  std::vector<Real> center;                 // one of them, in one view
+  std::vector<std::vector<Real>> centers;   // of each view, (k, width), once they are needed
   std::vector<Real> distance;               // (L, k, TILE)
   std::vector<Real> combined, pull;         // (k, TILE)
   std::vector<Real> norms, cover;           // (L, TILE)
@@ -41,7 +41,7 @@ class Worker {
  public:
   explicit Worker(const Pass& pass)
       : pass(pass), k(pass.n_clusters), L(pass.n_views), missing(pass.views[0].present != nullptr),
-        part(DEPTH * 2 * n), distance(L * k * TILE), combined(L > 1 ? k * TILE : 0), pull(k * TILE), norms(L * TILE), cover(L * TILE, Real(1)), mass(k * L * n),
+        part(DEPTH * 2 * n), centers(L), distance(L * k * TILE), combined(L > 1 ? k * TILE : 0), pull(k * TILE), norms(L * TILE), cover(L * TILE, Real(1)), mass(k * L * n),
         scatter(k * L * n), residual(k * L * n), sizes(k * n) {
     for (const View* view = pass.views; view < pass.views + L; ++view) {
       projections.emplace_back(reals(view->projection), k, view->width, 1, k);
@@ -134,29 +134,27 @@ class Worker {
     const Real* norm = norms.data() + l * TILE;
     const Real* center_norm = reals(view.center_norms);
     const Real resolution = Real(pass.resolution);
-    for (int64_t j = 0; j < k; ++j) {
-      Mask<Real> near = {};
+    for (int64_t j = 0; j < k; ++j)
       for (int r = 0; r < TILE; r += n) {
         Real* at = d + j * TILE + r;
         V scale = load(norm + r) + center_norm[j], value = larger(load(at) + scale, V{});
-        near |= value < scale * resolution;
+        Mask<Real> near = value < scale * resolution;
         store(at, value);
+        if (any<Real>(near)) take_differences(near, l, j, tile.rows + r * width, at);
       }
-      if (any<Real>(near)) take_differences(l, j, tile.rows, rows);
-    }
   }
 
   // distances that are small beside the squared norms, anew: expanded squares have lost their digits
-  void take_differences(int64_t l, int64_t j, const Real* x, int rows) {
-    const View& view = pass.views[l];
-    const Real *norm = norms.data() + l * TILE, *projection = reals(view.projection) + j;
-    const Real center_norm = reals(view.center_norms)[j];
-    Real* d = distance.data() + (l * k + j) * TILE;
-    center.resize(view.width);
-    for (int64_t v = 0; v < view.width; ++v) center[v] = projection[v * k] / -2;
-    for (int r = 0; r < rows; ++r)
-      if (d[r] < Real(pass.resolution) * (norm[r] + center_norm))
-        d[r] = squared_distance(x + r * view.width, center.data(), view.width);
+  void take_differences(Mask<Real> near, int64_t l, int64_t j, const Real* x, Real* d) {
+    const int64_t width = pass.views[l].width;
+    if (centers[l].empty()) {
+      centers[l].resize(k * width);
+      const Real* projection = reals(pass.views[l].projection);
+      for (int64_t v = 0; v < width; ++v)
+        for (int64_t i = 0; i < k; ++i) centers[l][i * width + v] = projection[v * k + i] / -2;
+    }
+    for (int i = 0; i < n; ++i)
+      if (near[i]) d[i] = squared_distance(x + i * width, centers[l].data() + j * width, width);
   }
 
   // q_l d_jl in place of d_jl, and dbar_j = sum_l alpha_l q_l d_jl

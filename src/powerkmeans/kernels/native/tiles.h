@@ -162,8 +162,9 @@ INLINE Real squared_distance(const Real* a, const Real* b, int64_t width) {
     Vec<Real> difference = load(a + v) - load(b + v);
     total += difference * difference;
   }
-  Real result = Real(sum<Real>(total));
+  Real result = 0;
   for (; v < width; ++v) result += (a[v] - b[v]) * (a[v] - b[v]);
+  for (int i = 0; i < n; ++i) result += total[i];
   return result;
 }
 
