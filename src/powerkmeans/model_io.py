@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import threading
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping
@@ -18,6 +17,7 @@ import numpy as np
 
 from powerkmeans.features.exact import CentredKernel, ExactMap
 from powerkmeans.features.maps import CentredMap, FourierMap, IdentityMap, NystroemMap
+from powerkmeans.files import explained, free_target, replacing
 from powerkmeans.model import FitResult, Model, Restart, Stream, StreamLine, history_table
 from powerkmeans.objective.membership import make_membership
 from powerkmeans.types import Iteration, Parameters, PassStatistics, Problem, Status
@@ -34,25 +34,14 @@ _BASES: dict[str, Any] = {
 }
 
 
-def write(path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str, Any]) -> None:
+def write(
+    path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str, Any], *, overwrite: bool = False
+) -> None:
     """Write a file whole or not at all: a failed write leaves an older file as it was."""
-    target = Path(os.path.realpath(path))
-    if target.is_dir():
-        raise IsADirectoryError(f"{os.fspath(path)!r} is a folder; give the name of a file to save the model in.")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"There is no folder {os.fspath(target.parent)!r} to save the model in.")
     text = json.dumps({"format": FORMAT, "version": VERSION, **header}, allow_nan=False)
     arrays = {_HEADER: np.frombuffer(text.encode(), dtype=np.uint8), **arrays}
-    part = target.with_name(f".{target.name}.{os.getpid()}-{threading.get_ident()}.part")
-    try:
-        with open(part, "wb") as stream:
-            np.savez_compressed(stream, **arrays)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(part, target)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
+    with replacing(path, overwrite=overwrite) as stream, explained(path):
+        np.savez_compressed(stream, **arrays)
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -81,11 +70,14 @@ def _read_archive(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
     return json.loads(content.pop(_HEADER).tobytes()), content
 
 
-def save_estimator(estimator: Any, path: str | os.PathLike[str], extra: Any = None) -> None:
+def save_estimator(
+    estimator: Any, path: str | os.PathLike[str], extra: Any = None, *, overwrite: bool = False
+) -> None:
     """Write a fitted estimator: its parameters, its fit, and the columns it knows.
 
     ``extra`` is kept beside it for whoever wrote it: numbers, texts, arrays, in lists and dicts.
     """
+    free_target(path, overwrite=overwrite)  # told before any work is done
     header, arrays = _pack_result(estimator._fit)
     parameters = estimator.get_params(deep=False)
     if not isinstance(parameters["engine"], str):
@@ -104,7 +96,7 @@ def save_estimator(estimator: Any, path: str | os.PathLike[str], extra: Any = No
         header["layout"] = {name: _packed(value, arrays) for name, value in layout.items()}
     if extra is not None:
         header["extra"] = _packed(extra, arrays)
-    write(path, header, arrays)
+    write(path, header, arrays, overwrite=overwrite)
 
 
 def load_estimator(path: str | os.PathLike[str], classes: dict[str, Any]) -> Any:
