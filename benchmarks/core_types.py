@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-# what each core type of OpenBLAS needs, in NumPy's words; from the oldest to the newest
+# core types of OpenBLAS from the oldest to the newest: what each needs, in NumPy's words
 X86 = {
     "Prescott": "SSE3",
     "Nehalem": "SSE42",
@@ -25,6 +25,13 @@ X86 = {
     "SkylakeX": "AVX512_SKX",
     "Cooperlake": "AVX512BF16",
     "SapphireRapids": "AVX512FP16",
+}
+# and what NumPy may use there beyond what the one before has; older versions of NumPy name single instruction sets
+NUMPY = {
+    "Nehalem": {"SSSE3", "SSE41", "POPCNT", "SSE42"},
+    "SandyBridge": {"AVX"},
+    "Haswell": {"F16C", "FMA3", "AVX2", "X86_V3"},
+    "SkylakeX": {"AVX512F", "AVX512CD", "AVX512_SKX", "X86_V4"},
 }
 
 # what products are made by, after products of every kind and size, in which an impossible instruction would show
@@ -46,10 +53,14 @@ print(json.dumps({"cores": sorted(found), "dispatch": [f for f in chosen if has[
 
 
 class Setting(NamedTuple):
-    """One processor to pretend to be: its name, and the environment that makes a process take this one for it."""
+    """One processor to pretend to be: its name, and the environment that makes a process take this one for it.
+
+    A whole one is taken for it by OpenBLAS and NumPy alike; others do not exist, but show whose rounding matters.
+    """
 
     name: str
     environment: dict[str, str]
+    whole: bool = False
 
 
 class Found(NamedTuple):
@@ -81,14 +92,14 @@ def ask(environment: dict[str, str]) -> Answer:
 
 
 def find_core_types(own: Answer, machine: str, ask: Callable[[dict[str, str]], Answer] = ask) -> Found:
-    """Core types of OpenBLAS that differ from each other and from the machine's own."""
+    """Core types of OpenBLAS that differ from each other and from the machine's own, as whole processors."""
     if not own.cores:
         return Found([], {"core types": "NumPy's products here are not those of OpenBLAS"})
     if machine.lower() not in ("x86_64", "amd64"):
         return Found([], {"core types": f"none are known for {machine}"})
     settings, not_here, seen = [], {}, {own.cores: "this machine's own"}
     for name, feature in X86.items():
-        environment = {"OPENBLAS_CORETYPE": name}
+        environment = {"OPENBLAS_CORETYPE": name, **_without_newer(own.dispatch, name)}
         if not own.features.get(feature):
             not_here[name] = f"the processor lacks {feature}"
             continue
@@ -99,8 +110,17 @@ def find_core_types(own: Answer, machine: str, ask: Callable[[dict[str, str]], A
             not_here[name] = f"the same code as {seen[answer.cores]}"
         else:
             seen[answer.cores] = name
-            settings.append(Setting(name, environment))
+            settings.append(Setting(name, environment, whole=True))
     return Found(settings, not_here)
+
+
+def _without_newer(dispatch: tuple[str, ...], core_type: str) -> dict[str, str]:
+    """What keeps NumPy from instructions that came after a core type."""
+    order = list(X86)
+    has = {f for name in order[: order.index(core_type) + 1] for f in NUMPY.get(name, ())}
+    known = order.index(core_type) <= order.index(list(NUMPY)[-1])
+    newer = [f for f in dispatch if known and f not in has]
+    return {"NPY_DISABLE_CPU_FEATURES": " ".join(newer)} if newer else {}
 
 
 def find_dispatch(own: Answer, ask: Callable[[dict[str, str]], Answer] = ask) -> Found:
@@ -109,7 +129,7 @@ def find_dispatch(own: Answer, ask: Callable[[dict[str, str]], Answer] = ask) ->
         return Found([], {"NumPy's dispatch": "NumPy uses nothing here beyond its baseline"})
     settings, not_here = [], {}
     for kept in range(len(own.dispatch) - 1, -1, -1):
-        name = f"NumPy up to {own.dispatch[kept - 1]}" if kept else "NumPy's baseline"
+        name = f"NumPy up to {own.dispatch[kept - 1]} alone" if kept else "NumPy's baseline alone"
         environment = {"NPY_DISABLE_CPU_FEATURES": " ".join(own.dispatch[kept:])}
         answer = ask(environment)
         if answer.trouble or answer.dispatch != own.dispatch[:kept]:
@@ -119,16 +139,17 @@ def find_dispatch(own: Answer, ask: Callable[[dict[str, str]], Answer] = ask) ->
     return Found(settings, not_here)
 
 
-def find_all() -> Found:
-    """All that this machine can pretend to be, its own ways first and its oldest, in both, last."""
+def find_all(ask: Callable[[dict[str, str]], Answer] = ask) -> Found:
+    """All that this machine can pretend to be: itself, whole processors, then OpenBLAS and NumPy by themselves."""
     own = ask({})
     if own.trouble:
         raise RuntimeError(f"NumPy and SciPy do not run here: {own.trouble}.")
-    cores, dispatch = find_core_types(own, platform.machine()), find_dispatch(own)
-    settings = [Setting(f"as it is ({', '.join(own.cores) or 'no OpenBLAS'})", {})]
-    settings += [*cores.settings, *dispatch.settings]
-    if cores.settings and dispatch.settings:
-        oldest, lowest = cores.settings[0], dispatch.settings[-1]
-        both = {**oldest.environment, **lowest.environment}
-        settings.append(Setting(f"{oldest.name}, {lowest.name}", both))
+    cores, dispatch = find_core_types(own, platform.machine(), ask), find_dispatch(own, ask)
+    itself = Setting(f"as it is ({', '.join(own.cores) or 'no OpenBLAS'})", {}, whole=True)
+    alone = [
+        Setting(f"{setting.name} in OpenBLAS alone", {"OPENBLAS_CORETYPE": setting.name})
+        for setting in cores.settings
+        if len(setting.environment) > 1
+    ]
+    settings = [itself, *cores.settings, *alone, *dispatch.settings]
     return Found(settings, {**cores.not_here, **dispatch.not_here})

@@ -3,8 +3,8 @@
 python -m benchmarks.processors [--fits 200]
 
 Half of the fits are to one view and half to two, with every map and membership, in both precisions. Each processor
-(``benchmarks.core_types``) fits them in a process of its own, with one and with two threads; partitions, labels (a
-partition may be numbered otherwise) and bits are compared with the machine's own with two threads.
+(``benchmarks.core_types``) fits them in a process of its own, whole processors with one thread too; partitions,
+labels (a partition may be numbered otherwise) and bits are compared with the machine's own with two threads.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def main() -> None:
         fit_all(options.fits)
         return
     found = find_all()
-    runs = list(product(found.settings, (2, 1)))
+    runs = [(setting, n) for setting in found.settings for n in ((2, 1) if setting.whole else (2,))]
     fits = [fits_of(setting, n_threads, options.fits) for setting, n_threads in runs]
     rows = [
         {"processor": setting.name, "threads": n_threads, "fits": options.fits, **compared(one, fits[0])}

@@ -3,9 +3,8 @@
 python tests/processors.py [--jobs 2] [--list]
 
 Products of OpenBLAS and loops of NumPy round otherwise on other processors, and a suite that is green on one can
-fail on the next. Core types and instruction sets are those of ``benchmarks.core_types``; each runs with two
-threads, and what threads touch with one as well. What was run, what was not and why is printed; any failure is an
-error.
+fail on the next. Processors are those of ``benchmarks.core_types``; each runs with two threads, and what threads
+touch with one as well. What was run, what was not and why is printed; any failure is an error.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ from benchmarks.core_types import Found, Setting, find_all  # noqa: E402
 
 # what threads and memory touch; the compiled kernels run here on each of their own targets
 CORE = ("tests/engines", "tests/unit/test_kernels.py", "tests/test_against_oracle.py")
+FORMS = ("tests/api/test_view_input.py", "tests/api/test_source_input.py")
 ALL = (
     *CORE,
+    *FORMS,
     "tests/properties",
     "tests/unit/test_power_mean.py",
     "tests/unit/test_membership.py",
-    "tests/api/test_view_input.py",
-    "tests/api/test_source_input.py",
 )
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
 
@@ -65,14 +64,9 @@ class Outcome(NamedTuple):
 
 
 def plan(found: Found) -> list[Run]:
-    """Everything with two threads; with one, what threads touch, where the processor is another for BLAS."""
-    two = [Run(setting, 2, ALL) for setting in found.settings]
-    one = [
-        Run(setting, 1, CORE)
-        for setting in found.settings
-        if not setting.environment or "OPENBLAS_CORETYPE" in setting.environment
-    ]
-    return two + one
+    """Whole processors get every suite with two threads and what threads touch with one; others less."""
+    two = [Run(setting, 2, ALL if setting.whole else CORE + FORMS) for setting in found.settings]
+    return two + [Run(setting, 1, CORE) for setting in found.settings if setting.whole]
 
 
 def carry_out(run: Run, jobs: int) -> Outcome:

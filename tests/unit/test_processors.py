@@ -44,13 +44,42 @@ def test_core_types_are_run_once_each_and_only_where_they_can_be():
     own = OWN._replace(features={**OWN.features, "AVX512FP16": False})
     found = find_core_types(own, "x86_64", pretend(answers))
     assert [setting.name for setting in found.settings] == ["Prescott", "Nehalem", "SandyBridge", "Haswell"]
-    assert found.settings[3].environment == {"OPENBLAS_CORETYPE": "Haswell"}
+    assert all(setting.whole for setting in found.settings)
+    assert found.settings[3].environment == {"OPENBLAS_CORETYPE": "Haswell", "NPY_DISABLE_CPU_FEATURES": "X86_V4"}
+    assert found.settings[1].environment["NPY_DISABLE_CPU_FEATURES"] == "X86_V3 X86_V4"
     assert found.not_here == {
         "Zen": "the same code as Haswell",
         "SkylakeX": "the same code as this machine's own",
         "Cooperlake": "a process died of SIGILL",
         "SapphireRapids": "the processor lacks AVX512FP16",
     }
+
+
+def test_a_newer_processor_keeps_what_numpy_uses():
+    own = OWN._replace(cores=("Haswell",), dispatch=("AVX2", "AVX512F", "AVX512_SPR"))
+    found = {setting.name: setting.environment for setting in find_core_types(own, "x86_64", pretend({})).settings}
+    assert found["SkylakeX"] == {"OPENBLAS_CORETYPE": "SkylakeX", "NPY_DISABLE_CPU_FEATURES": "AVX512_SPR"}
+    assert found["SapphireRapids"] == {"OPENBLAS_CORETYPE": "SapphireRapids"}
+
+
+def test_all_there_is(monkeypatch):
+    own = OWN._replace(dispatch=("X86_V3",), features={"SSE3": True, "AVX2": True})
+    monkeypatch.setattr(core_types.platform, "machine", lambda: "x86_64")
+
+    def ask(environment):
+        core = environment.get("OPENBLAS_CORETYPE", "SkylakeX")
+        return own._replace(
+            cores=(core,), dispatch=() if "NPY_DISABLE_CPU_FEATURES" in environment else own.dispatch
+        )
+
+    assert [(setting.name, setting.whole) for setting in core_types.find_all(ask).settings] == [
+        ("as it is (SkylakeX)", True),
+        ("Prescott", True),
+        ("Haswell", True),
+        ("Zen", True),
+        ("Prescott in OpenBLAS alone", False),
+        ("NumPy's baseline alone", False),
+    ]
 
 
 def test_an_impossible_core_type_is_never_tried():
@@ -81,8 +110,8 @@ def test_where_there_is_nothing_to_vary_that_is_said(own, machine, why):
 def test_instruction_sets_of_numpy_are_taken_away_from_the_newest_on():
     found = find_dispatch(OWN, pretend({}))
     assert [(s.name, s.environment["NPY_DISABLE_CPU_FEATURES"]) for s in found.settings] == [
-        ("NumPy up to X86_V3", "X86_V4"),
-        ("NumPy's baseline", "X86_V3 X86_V4"),
+        ("NumPy up to X86_V3 alone", "X86_V4"),
+        ("NumPy's baseline alone", "X86_V3 X86_V4"),
     ]
     deaf = find_dispatch(OWN, lambda environment: OWN)
     assert not deaf.settings
@@ -105,12 +134,12 @@ def test_a_child_that_dies_has_answered(monkeypatch):
 
 
 def test_every_processor_has_every_suite_and_one_thread_what_threads_touch():
-    core, numpy = Setting("Haswell", {"OPENBLAS_CORETYPE": "Haswell"}), Setting("low", {"NPY_X": "1"})
-    runs = processors.plan(Found([Setting("own", {}), core, numpy], {}))
+    core, numpy = Setting("Haswell", {"OPENBLAS_CORETYPE": "Haswell"}, True), Setting("low", {"NPY_X": "1"})
+    runs = processors.plan(Found([Setting("own", {}, True), core, numpy], {}))
     assert [(run.name, run.suites) for run in runs] == [
         ("own, 2 threads", processors.ALL),
         ("Haswell, 2 threads", processors.ALL),
-        ("low, 2 threads", processors.ALL),
+        ("low, 2 threads", processors.CORE + processors.FORMS),
         ("own, 1 thread", processors.CORE),
         ("Haswell, 1 thread", processors.CORE),
     ]
@@ -125,7 +154,7 @@ def ran(name, ok, **counts):
 
 @pytest.mark.parametrize("bad", [False, True])
 def test_a_failure_on_any_processor_is_the_exit_code(monkeypatch, capsys, bad):
-    found = Found([Setting("own", {})], {"Zen": "the same as Haswell"})
+    found = Found([Setting("own", {}, True)], {"Zen": "the same as Haswell"})
     monkeypatch.setattr(processors, "find_all", lambda: found)
     monkeypatch.setattr(
         processors, "carry_out", lambda run, jobs: ran(run.name, not bad or run.n_threads == 1, passed=5)
