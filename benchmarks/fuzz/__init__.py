@@ -1,0 +1,1 @@
+"""Things broken on purpose, and what the library makes of them."""
