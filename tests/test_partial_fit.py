@@ -195,6 +195,14 @@ def test_a_beginning_that_says_nothing_is_waited_through():
         constant.partial_fit(np.zeros((rows_to_begin(2), 8)))
 
 
+def test_rows_that_cannot_be_fitted_leave_the_model_of_those_before():
+    model = KernelPowerKMeans(2, random_state=0).partial_fit(X[:10])
+    labels = model.predict(X[:50])
+    model.partial_fit(np.full((10, 8), 1e200))  # squared distances overflow
+    assert model.n_samples_seen_ == 20
+    assert np.array_equal(model.predict(X[:50]), labels)
+
+
 def test_chunks_must_be_of_one_make(tmp_path):
     for first in (X[:2], X):  # collecting, learning
         model = KernelPowerKMeans(3, random_state=0).partial_fit(first)

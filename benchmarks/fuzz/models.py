@@ -21,10 +21,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from click.testing import CliRunner
 
 import powerkmeans
 from benchmarks.fuzz.mutations import mutated
 from benchmarks.fuzz.subjects import Subject
+from powerkmeans.cli.app import app
+from powerkmeans.cli.errors import Exit
 from powerkmeans.exceptions import ModelFileError
 
 REFUSED, ANSWERS, OTHER = "refused", "loads and answers", "loads, and asks for a table of another width"
@@ -49,7 +52,7 @@ def outcome(seed: int, number: int, folder: Path) -> str:
         if model.n_features_in_ != subject.header["n_features_in"]:  # with columns that are in no view
             return f"{OTHER} ({kind})"
         try:
-            odd = not_finite(model, subject, folder)
+            odd = not_finite(model, subject, folder) or told_by_the_command(path, subject)
         except Exception as error:
             return f"MISS {type(error).__name__} after load ({kind}, {subject.name}): {_line(error)}"
     return f"MISS not finite: {odd} ({kind}, {subject.name})" if odd else f"{ANSWERS} ({kind})"
@@ -77,6 +80,17 @@ def not_finite(model: Any, subject: Subject, folder: Path) -> str | None:
     return next(wrong, None)
 
 
+def told_by_the_command(path: Path, subject: Subject) -> str | None:
+    """Let the command explain a model of its own; what it fails by, unless it refuses the file in a sentence."""
+    if subject.name != "command":
+        return None
+    for words in (["--json"], []):
+        done = CliRunner().invoke(app, ["explain", str(path), *words])
+        if done.exit_code not in (Exit.DONE, Exit.DATA):
+            return f"explain: {_line(done.exception)}"
+    return None
+
+
 def _parts(value: Any) -> list[tuple[Any, Any]]:
     if isinstance(value, dict):
         return list(value.items())
@@ -88,7 +102,7 @@ def _all_finite(answer: Any) -> bool:
     return numbers.dtype.kind not in "fc" or bool(np.all(np.isfinite(numbers)))
 
 
-def _line(error: Exception) -> str:
+def _line(error: BaseException | None) -> str:
     return " ".join(str(error).split())[:160]
 
 

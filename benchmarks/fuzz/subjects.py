@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import io
+import tempfile
 import warnings
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from click.testing import CliRunner
 from scipy.sparse import csr_array
 
-from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
+from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, load
+from powerkmeans.cli.app import app
 from powerkmeans.model_file.archive import write_archive
-from powerkmeans.model_io import pack_estimator
+from powerkmeans.model_io import pack_estimator, read
 
 
 @dataclass(frozen=True)
@@ -75,13 +79,27 @@ def _view_models() -> list[tuple[str, Any, Any]]:
     return [*made, ("begun", begun, left), ("begun with sparse rows", dry, sparse)]
 
 
+def _of_the_command() -> Subject:
+    """A model that the command fitted, with what it keeps beside it."""
+    X = _rows()
+    with tempfile.TemporaryDirectory() as folder:
+        table, out = Path(folder) / "rows.csv", Path(folder) / "out"
+        np.savetxt(table, X, delimiter=",", header="a,b,c,d,e,f", comments="")
+        done = CliRunner().invoke(app, ["fit", str(table), "-k", "3", "-o", str(out), "--seed", "0", "--quiet"])
+        if done.exit_code:
+            raise RuntimeError(done.stderr)
+        header, arrays = read(out / "model.npz")
+        model = load(out / "model.npz")
+    return Subject("command", header, arrays, X, X[5:12], repr(model.get_params()))
+
+
 @cache
 def subjects() -> tuple[Subject, ...]:
     """All of them, made once."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         made = [*_kernel_models(), *_view_models()]
-    return tuple(_subject(*parts) for parts in made)
+        return (*(_subject(*parts) for parts in made), _of_the_command())
 
 
 def _subject(name: str, model: Any, rows: Any) -> Subject:

@@ -165,10 +165,18 @@ def _restore(header: dict[str, Any], arrays: dict[str, Any], cls: Any) -> Any:
 
 
 def _pack_result(result: FitResult) -> tuple[dict[str, Any], dict[str, Any]]:
-    model, problem = result.model, result.model.problem
-    header: dict[str, Any] = {
-        "format": FORMAT,
-        "version": VERSION,
+    header = {"format": FORMAT, "version": VERSION, **_model_entries(result.model), **_story_entries(result)}
+    arrays = _model_arrays(result.model) | {"labels": result.labels}
+    if result.stream is not None:
+        _pack_stream(result.stream, header, arrays)
+    arrays |= {f"history.{name}": column for name, column in history_table(result).items()}
+    arrays["history.view_weights"] = np.array([line.view_weights for line in result.history])
+    return header, arrays
+
+
+def _model_entries(model: Model) -> dict[str, Any]:
+    problem = model.problem
+    return {
         "view_names": list(model.view_names),
         "used_views": list(model.used_views),
         "view_widths": list(model.view_widths),
@@ -180,6 +188,11 @@ def _pack_result(result: FitResult) -> tuple[dict[str, Any], dict[str, Any]]:
         "splits": list(problem.splits),
         "dual": list(problem.dual),
         "maps": [_map_header(m) for m in model.maps],
+    }
+
+
+def _story_entries(result: FitResult) -> dict[str, Any]:
+    return {
         "objective": result.objective,
         "inertia": result.inertia,
         "bandwidths": list(result.bandwidths),
@@ -191,8 +204,11 @@ def _pack_result(result: FitResult) -> tuple[dict[str, Any], dict[str, Any]]:
         "advice": list(result.advice),
         "restarts": [{k: plain(v) for k, v in vars(r).items()} for r in result.restarts],
     }
+
+
+def _model_arrays(model: Model) -> dict[str, Any]:
+    problem = model.problem
     arrays = {
-        "labels": result.labels,
         "centers": model.parameters.centers,
         "view_weights": model.parameters.view_weights,
         "reference_distance": problem.reference_distance,
@@ -200,17 +216,13 @@ def _pack_result(result: FitResult) -> tuple[dict[str, Any], dict[str, Any]]:
     }
     if problem.baseline is not None:
         arrays["baseline"] = problem.baseline
-    if result.stream is not None:
-        _pack_stream(result.stream, header, arrays)
-    arrays |= {f"history.{name}": column for name, column in history_table(result).items()}
-    arrays["history.view_weights"] = np.array([line.view_weights for line in result.history])
     for index, feature_map in enumerate(model.maps):
         arrays[f"map{index}.mean"] = feature_map.mean
         arrays |= {f"map{index}.{k}": v for k, v in vars(feature_map.base).items() if isinstance(v, np.ndarray)}
-    return header, arrays
+    return arrays
 
 
-def _unpack_result(header: dict[str, Any], arrays: dict[str, Any]) -> FitResult:
+def _unpack_model(header: dict[str, Any], arrays: dict[str, Any]) -> Model:
     problem = Problem(
         membership=make_membership(header["membership"], header["fuzziness"]),
         splits=tuple(header["splits"]),
@@ -220,7 +232,7 @@ def _unpack_result(header: dict[str, Any], arrays: dict[str, Any]) -> FitResult:
         baseline=arrays.get("baseline"),
         dual=tuple(header["dual"]),
     )
-    model = Model(
+    return Model(
         view_names=tuple(header["view_names"]),
         used_views=tuple(header["used_views"]),
         view_widths=tuple(header["view_widths"]),
@@ -230,8 +242,11 @@ def _unpack_result(header: dict[str, Any], arrays: dict[str, Any]) -> FitResult:
         s=number(header["s"]),
         dtype=np.dtype(header["dtype"]),
     )
+
+
+def _unpack_result(header: dict[str, Any], arrays: dict[str, Any]) -> FitResult:
     return FitResult(
-        model=model,
+        model=_unpack_model(header, arrays),
         labels=arrays["labels"],
         objective=header["objective"],
         inertia=header["inertia"],

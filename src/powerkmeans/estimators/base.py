@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
@@ -97,14 +98,10 @@ class PowerKMeansBase(
         self._fit_views(views, settings, views.arrays, collected.layout)
 
     def _fit_early(self, collected: Collected, settings: Settings) -> None:
-        """Fit to few rows, so that there are answers; if they say nothing yet, there are none."""
-        with warnings.catch_warnings():
+        """Fit to few rows, so that there are answers; if they say nothing, an earlier model stays."""
+        with warnings.catch_warnings(), suppress(ValueError):
             warnings.simplefilter("ignore")
-            try:
-                self._fit_collected(collected, settings)
-            except ValueError:
-                if hasattr(self, "_fit"):
-                    del self._fit
+            self._fit_collected(collected, settings)
         self._collected = replace(collected, n_fitted=collected.n_rows)
 
     def _resume(self, rows: Views, n_fitted: int) -> None:

@@ -36,7 +36,7 @@ VERSION = 2
 
 PRECISION = "float32 float64"
 _LENGTH = number(smallest("float64"), largest("float64"))
-_EXPONENT = number(high=0, word="-inf")
+_EXPONENT = number(high=0)
 _NEGATIVE = number(high=-5e-324, word="-inf")
 
 _RESTART = {
