@@ -196,7 +196,7 @@ def test_a_beginning_that_says_nothing_is_waited_through():
 
 
 def test_rows_that_cannot_be_fitted_leave_the_model_of_those_before():
-    model = KernelPowerKMeans(2, random_state=0).partial_fit(X[:10])
+    model = KernelPowerKMeans(2, feature_map="identity", random_state=0).partial_fit(X[:10])
     labels = model.predict(X[:50])
     model.partial_fit(np.full((10, 8), 1e200))  # squared distances overflow
     assert model.n_samples_seen_ == 20

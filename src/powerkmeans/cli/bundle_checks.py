@@ -86,10 +86,10 @@ _EXTRA = record(
 def check_extra(extra: Mapping[str, Any], model: Any) -> None:
     """Check what was kept beside ``model``, the fit of an estimator."""
     _EXTRA(extra, "extra", Scope(2))
-    names, widths = list(model.view_names), dict(zip(model.view_names, model.view_widths, strict=True))
-    if [view["name"] for view in extra["views"]] != names and len(names) > 1:
+    names, own = list(model.view_names), [view["name"] for view in extra["views"]]
+    if len(own) != len(names) or (own != names and len(names) > 1):  # a single view may have any name
         raise Flaw("extra.views are not those of the model")
-    for view, width in zip(extra["views"], widths.values(), strict=True):
+    for view, width in zip(extra["views"], model.view_widths, strict=True):
         parts = [view[name] for name in ("columns", "centre", "scale", "deviation", "constant")]
         if any(np.shape(part) != (width,) for part in parts):
             raise Flaw(f"extra.views: {view['name']!r:.40} must have {width} columns")
