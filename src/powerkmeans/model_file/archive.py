@@ -117,12 +117,12 @@ class Archive:
 
     def _read(self, name: str, member: Member) -> Array:
         array = np.empty(math.prod(member.shape), dtype=member.dtype)
-        content = memoryview(array).cast("B") if array.size else memoryview(bytearray())
+        content = array.view(np.uint8)
         with _unpacking(name), self._zip.open(self._entries[name]) as stream:
             stream.read(member.preamble)
             for start in range(0, member.n_bytes, _PIECE):
                 end = min(start + _PIECE, member.n_bytes)
-                content[start:end] = stream.read(end - start)
+                content[start:end] = np.frombuffer(stream.read(end - start), dtype=np.uint8)
             if stream.read(1):  # looks at the checksum, too
                 raise Flaw(f"{name!r} is longer than it says")
         native = array.astype(member.dtype.newbyteorder("="), copy=False)
