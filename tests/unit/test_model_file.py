@@ -7,6 +7,7 @@ import json
 import struct
 import tracemalloc
 import zipfile
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -252,6 +253,23 @@ def test_odd_members_are_refused(parts, tmp_path, change, match):
     refused(tmp_path / "bad.npz", match)
 
 
+def test_a_member_that_unpacks_to_less_than_it_says(parts, tmp_path):
+    header, arrays, _ = parts
+    write(tmp_path / "bad.npz", {**header, "version": 1}, arrays, compression=zipfile.ZIP_DEFLATED)
+    with zipfile.ZipFile(tmp_path / "bad.npz") as archive:
+        entry = archive.getinfo("labels.npy")
+        data = archive.read(entry)
+    short = zlib.compressobj(wbits=-15)
+    packed = short.compress(data[:-35]) + short.flush()
+    packed += bytes(entry.compress_size - len(packed))
+    whole = bytearray((tmp_path / "bad.npz").read_bytes())
+    start = entry.header_offset + 30 + len("labels.npy")
+    whole[start : start + len(packed)] = packed
+    checksums = struct.pack("<L", entry.CRC), struct.pack("<L", zlib.crc32(data[:-35]))
+    (tmp_path / "bad.npz").write_bytes(bytes(whole).replace(*checksums))
+    refused(tmp_path / "bad.npz", "'labels' is shorter than it says")
+
+
 def test_nothing_hides_between_members_or_around_them(parts, tmp_path):
     whole, path = parts[2].read_bytes(), tmp_path / "bad.npz"
     path.write_bytes(b"#!/bin/sh\n" + whole)
@@ -291,6 +309,25 @@ def test_arrays_are_stored_where_they_can_be_mapped(parts):
 def _npy_header(stream):
     assert np.lib.format.read_magic(stream) == (1, 0)
     return np.lib.format.read_array_header_1_0(stream)
+
+
+def test_sizes_of_64_bits(parts, tmp_path, monkeypatch):
+    """As beyond two gigabytes, which a smaller limit stands for."""
+    header, arrays, _ = parts
+    monkeypatch.setattr(zipfile, "ZIP64_LIMIT", 2000)
+    model_io.write(tmp_path / "large.npz", header, arrays)
+    assert b"PK\x06\x07" in (tmp_path / "large.npz").read_bytes()[-64:]
+    again, found = model_io.read(tmp_path / "large.npz")
+    assert again == header
+    assert all(np.array_equal(found[name], array) for name, array in arrays.items())
+    with zipfile.ZipFile(tmp_path / "large.npz") as archive:
+        entries = archive.infolist()
+    whole = (tmp_path / "large.npz").read_bytes()
+    for entry in entries:
+        *_, name, extra = struct.unpack("<4s5H3L2H", whole[entry.header_offset : entry.header_offset + 30])
+        assert (entry.header_offset + 30 + name + extra) % container.ALIGNMENT == 0
+    (tmp_path / "large.npz").write_bytes(whole[:-78] + bytes(36) + whole[-42:])  # the record of 64 bits is gone
+    refused(tmp_path / "large.npz", "is not a powerkmeans model, or is damaged")
 
 
 def test_equal_models_have_equal_files(tmp_path):

@@ -121,8 +121,10 @@ class Archive:
         with _unpacking(name), self._zip.open(self._entries[name]) as stream:
             stream.read(member.preamble)
             for start in range(0, member.n_bytes, _PIECE):
-                end = min(start + _PIECE, member.n_bytes)
-                content[start:end] = np.frombuffer(stream.read(end - start), dtype=np.uint8)
+                piece = np.frombuffer(stream.read(min(_PIECE, member.n_bytes - start)), dtype=np.uint8)
+                if len(piece) < min(_PIECE, member.n_bytes - start):
+                    raise Flaw(f"{name!r} is shorter than it says")
+                content[start : start + len(piece)] = piece
             if stream.read(1):  # looks at the checksum, too
                 raise Flaw(f"{name!r} is longer than it says")
         native = array.astype(member.dtype.newbyteorder("="), copy=False)
