@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: demo test lint format bench bench-speedups bench-scaling bench-startup bench-peers bench-starts bench-noise bench-choose-k bench-report noise study theorems paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures docs dist dist-test clean help
+.PHONY: demo test test-sanitized test-threadpoolctl lint format bench bench-speedups bench-scaling bench-startup bench-peers bench-starts bench-noise bench-choose-k bench-report noise study theorems paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures docs dist dist-test clean help
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -36,6 +36,16 @@ demo: $(VENV)/.demo  ## cluster views of the handwritten digits, clean and spoil
 
 test: $(VENV)/.run  ## the whole test suite
 	$(BIN)/python -m pytest --numprocesses $(JOBS) --quiet
+
+COUNT ?= 12000
+test-sanitized: $(VENV)/.run  ## the kernel's tests and COUNT random shapes, with every access to memory checked (g++ on Linux)
+	$(BIN)/python -m benchmarks.fuzz.sanitized --count $(COUNT)
+
+THREADPOOLCTL ?= 3.5.0
+test-threadpoolctl: $(VENV)/.run  ## the hold on BLAS threads with the oldest threadpoolctl that is supported
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade \
+		--target build/threadpoolctl threadpoolctl==$(THREADPOOLCTL)
+	PYTHONPATH=build/threadpoolctl $(BIN)/python -m pytest --quiet tests/engines/test_blas.py
 
 lint: $(VENV)/.dev  ## ruff and mypy
 	$(BIN)/ruff check .

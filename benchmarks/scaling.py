@@ -101,7 +101,7 @@ def fit_file(path: str, max_iter: int) -> dict[str, Any]:
         source
     )
     fitted = time.perf_counter() - start
-    model.predict(source, out=f"{path}.labels.npy")
+    model.predict(source, out=f"{path}.labels.npy", overwrite=True)
     return {
         "rows": source.shape[0],
         "max_iter": max_iter,

@@ -354,7 +354,7 @@ def test_models_are_saved_with_their_rows(tmp_path):
             X[:9] @ X.T,
         ),
     ):
-        fitted.save(tmp_path / "model.npz")
+        fitted.save(tmp_path / "model.npz", overwrite=True)
         loaded = load(tmp_path / "model.npz")
         assert np.array_equal(loaded.predict(new), fitted.predict(new))
         assert np.array_equal(loaded.cluster_centers_, fitted.cluster_centers_)

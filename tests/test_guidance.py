@@ -441,3 +441,19 @@ def test_light_rows_do_not_speak_for_heavy_ones():
     X = np.concatenate([rng.normal(0, 1, (10, 2)), rng.normal(0, 1000, (2000, 2))])
     weight = np.concatenate([np.full(10, 1e5), np.ones(2000)])
     assert told(kernel(2, tol=1.0), X, sample_weight=weight) == ""
+
+
+@pytest.mark.parametrize("n_rows", [10, 30, 60])
+@pytest.mark.parametrize("feature_map", ["nystroem", "rff"])
+@pytest.mark.parametrize("bandwidth", [1e-8, 1e-2])
+def test_bandwidths_that_are_too_small_are_told_of_few_rows_too(bandwidth, feature_map, n_rows):
+    X, _ = make_blobs(n_rows, 5, centers=3, random_state=0)
+    model = KernelPowerKMeans(3, feature_map=feature_map, bandwidth=bandwidth, random_state=0)
+    assert "is too small to see clusters" in told(model, X)
+    assert told(KernelPowerKMeans(3, feature_map=feature_map, random_state=0), X) == ""
+
+
+def test_exact_kernels_that_rounding_decides_are_an_error():
+    X, _ = make_blobs(30, 5, centers=3, random_state=0)
+    with pytest.raises(ValueError, match=r"bandwidth=1e-08 is so small beside the extent of the rows"):
+        KernelPowerKMeans(3, feature_map="exact", bandwidth=1e-8).fit(X)

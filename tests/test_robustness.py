@@ -1,13 +1,18 @@
-"""Background noise: it moves possibilistic centroids less than fuzzy ones, and gets the high outlier scores."""
+"""Noise and outliers: possibilistic centroids hardly move, noise gets high scores, and no outlier costs digits."""
 
 from __future__ import annotations
+
+import math
+import warnings
 
 import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import roc_auc_score
 
-from powerkmeans import MultiViewPowerKMeans
+from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
+from powerkmeans.exceptions import DataGuidanceWarning
+from powerkmeans.metrics import clustering_accuracy
 
 N_CLUSTERS, SIZE = 4, 100
 
@@ -48,3 +53,37 @@ def test_background_noise(dimension, feature_map, record_property):
     record_property("auc", float(auc))
     assert moved["possibilistic"] < moved["fuzzy"]
     assert auc > 0.95
+
+
+def one_far_off(far, dtype, seed=0):
+    """Three clusters of plain columns, and one row that is far from all of them."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(199) % 3
+    X = rng.uniform(-8, 8, (3, 4))[y] + rng.normal(size=(199, 4))
+    return np.vstack([X, np.full((1, 4), far)]).astype(dtype), y
+
+
+@pytest.mark.parametrize("engine", ["auto", "numpy"])
+@pytest.mark.parametrize("membership", ["fuzzy", "possibilistic"])
+@pytest.mark.parametrize("s_init", ["auto", -20.0, -math.inf])
+@pytest.mark.parametrize(("dtype", "far"), [(np.float32, 1e6), (np.float64, 1e12)])
+def test_a_huge_outlier_does_not_hide_the_clusters(dtype, far, s_init, membership, engine):
+    X, y = one_far_off(far, dtype)
+    options = {"feature_map": "identity", "membership": membership, "engine": engine, "random_state": 0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataGuidanceWarning)
+        model = KernelPowerKMeans(4, s_init=s_init, n_init=4, **options).fit(X)
+    assert clustering_accuracy(y, model.labels_[:-1]) == 1
+    assert np.sum(model.labels_ == model.labels_[-1]) == 1
+    s, values = model.history_["s"], model.history_["objective"]
+    rises = (np.diff(values) / values[:-1])[s[1:] == s[:-1]]
+    # centred at the mean, rows and centroids are rounded to eps times the distance that the outlier moved it
+    rounded = np.finfo(dtype).eps * 2 * far / len(X)
+    assert np.max(rises, initial=0) <= 4 * rounded
+
+
+@pytest.mark.parametrize(("dtype", "far"), [(np.float32, 1e9), (np.float64, 1e16)])
+def test_outliers_that_leave_no_digits_are_told(dtype, far):
+    X, _ = one_far_off(far, dtype)
+    with pytest.warns(UserWarning, match=r"far outliers: they have moved the mean.*feature_map='nystroem'"):
+        KernelPowerKMeans(4, feature_map="identity", s_init=-20.0, random_state=0).fit(X)

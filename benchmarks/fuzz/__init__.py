@@ -1,1 +1,1 @@
-"""Things broken on purpose, and what the library makes of them."""
+"""Commands that try to break the library with random input: each tells its counts and fails if a case did."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
@@ -16,18 +15,19 @@ from sklearn.exceptions import ConvergenceWarning
 from powerkmeans.engines import open_engine
 from powerkmeans.engines.blas import single_threaded_blas
 from powerkmeans.exceptions import DataGuidanceWarning
-from powerkmeans.features.bandwidth import weighted_median
 from powerkmeans.features.exact import CentredKernel
 from powerkmeans.features.maps import whole
+from powerkmeans.files import Target
 from powerkmeans.fitting.baseline import chance_shares
 from powerkmeans.fitting.collapse import collapsed_losses, find_collapse
 from powerkmeans.fitting.guidance import Looked, advice, look_at_features, troubles
 from powerkmeans.fitting.listener import Listener
 from powerkmeans.fitting.moves import harden, improve
 from powerkmeans.fitting.pilot import pilot_of
-from powerkmeans.fitting.preparation import WORKING_PER_CLUSTER, prepare_features
-from powerkmeans.fitting.starts import Start, needs_collapse, place, place_rows, plan_starts
-from powerkmeans.fitting.task import Task, rows_of_view
+from powerkmeans.fitting.preparation import WORKING_PER_CLUSTER, Prepared, prepare_features
+from powerkmeans.fitting.reference import reference_distance
+from powerkmeans.fitting.starts import Start, needs_collapse, place, plan_starts
+from powerkmeans.fitting.task import Task
 from powerkmeans.kernels import choose_kernel
 from powerkmeans.model import FitResult, Model, Restart, Stream
 from powerkmeans.objective.block import PassInput, block_labels, block_statistics, prepare
@@ -35,14 +35,12 @@ from powerkmeans.objective.evidence import Evidence, view_evidence
 from powerkmeans.objective.membership import make_membership
 from powerkmeans.objective.updates import about_origin, objective_value
 from powerkmeans.settings import Settings
-from powerkmeans.solver.annealing import Hard
 from powerkmeans.solver.mm import count_apart, spread_within
 from powerkmeans.sources import check_target, write_rows
 from powerkmeans.types import (
     Array,
     Block,
     Engine,
-    Float64Array,
     Iteration,
     Parameters,
     PassStatistics,
@@ -58,16 +56,14 @@ CLOUD_MARGIN = 0.002
 # lambda over the loss of a view before there are clusters: at 1 a noise view keeps a third of the weight of
 # two, at 0.3 a fourteenth
 ENTROPY_SHARE = 0.3
-# reference distances this far below or above the scatter leave the range of single precision
-SMALLEST_REFERENCE = 1e-12
 
 
 def fit_views(views: Views, settings: Settings, seed: int, listener: Listener) -> FitResult:
     """Fit a model to checked views: anneal from every start, on a sample if there are many rows; finish on all."""
     with single_threaded_blas():
-        full = make_task(views, settings, seed)
+        full, pilot = make_tasks(views, settings, seed)
         automatic = isinstance(settings.s_init, str)
-        task = (pilot_of(full) if automatic else None) or full
+        task = pilot if pilot is not None and automatic else full
         collapse = find_collapse(task) if needs_collapse(settings) else None
         critical = None if collapse is None else collapse.critical
         looked = look_at_features(full)
@@ -133,30 +129,44 @@ def _tell_end(listener: Listener, full: Task, result: SolverResult, kept: Restar
 
 def make_task(views: Views, settings: Settings, seed: int) -> Task:
     """Prepare the features and pose the problem on them."""
-    prepared = prepare_features(views, settings, seed)
+    return make_tasks(views, settings, seed)[0]
+
+
+def make_tasks(views: Views, settings: Settings, seed: int) -> tuple[Task, Task | None]:
+    """The task on all rows, and the same on a sample of them where there are many."""
+    task = _with_membership(prepare_features(views, settings, seed), settings, seed)
+    weighed = len(task.problem.scatter) > 1
+    pilot = pilot_of(task) if weighed or isinstance(settings.s_init, str) else None
+    problem = _with_entropy(pilot or task)
+    return replace(task, problem=problem), None if pilot is None else replace(pilot, problem=problem)
+
+
+def _with_membership(prepared: Prepared, settings: Settings, seed: int) -> Task:
+    """The problem without what it takes to weigh views."""
     membership = make_membership("fuzzy", settings.fuzziness)
     fuzzy = Problem(membership, prepared.splits, prepared.scatter, prepared.scatter, dual=prepared.dual)
     task = Task(prepared, fuzzy, settings, seed)
     if settings.membership == "fuzzy":
-        return _with_entropy(task)
+        return task
     membership = make_membership(settings.membership, settings.fuzziness)
-    problem = replace(fuzzy, membership=membership, reference_distance=_reference_distance(task))
-    return _with_entropy(replace(task, problem=problem))
+    return replace(
+        task, problem=replace(fuzzy, membership=membership, reference_distance=reference_distance(task))
+    )
 
 
-def _with_entropy(task: Task) -> Task:
+def _with_entropy(task: Task) -> Problem:
     """Fix how views are compared: the price of uneven weights and what chance explains of each.
 
     lambda is as given, or a share of the mean loss of a view where all centroids sit together.
     """
-    choice = task.settings.entropy
-    if len(task.problem.scatter) == 1:  # nothing to weigh
-        return task if isinstance(choice, str) else replace(task, problem=replace(task.problem, entropy=choice))
+    choice, problem = task.settings.entropy, task.problem
+    if len(problem.scatter) == 1:  # nothing to weigh
+        return problem if isinstance(choice, str) else replace(problem, entropy=choice)
     losses = collapsed_losses(task)
     entropy = ENTROPY_SHARE * float(np.mean(losses)) if isinstance(choice, str) else choice
     learned = task.settings.view_baseline is not None and math.isfinite(entropy)
     baseline = losses * chance_shares(task) if learned else None
-    return replace(task, problem=replace(task.problem, entropy=entropy, baseline=baseline))
+    return replace(problem, entropy=entropy, baseline=baseline)
 
 
 def choose_restart(restarts: list[Restart]) -> int:
@@ -183,7 +193,7 @@ def apply(
     *,
     precise: bool = False,
     entire: bool = False,
-    out: str | os.PathLike[str] | None = None,
+    out: Target | None = None,
 ) -> Array:
     """Evaluate a function of blocks under a fitted model, one row a sample; into a file if ``out`` names one.
 
@@ -191,8 +201,9 @@ def apply(
     adds to them what landmarks miss of a sample, for scores of outliers.
     """
     dtype = np.dtype(np.float64) if precise or model.problem.dual else model.dtype
+    model = _with_missed(model) if entire else model
     with single_threaded_blas():
-        rows = _open(model, views, engine, dtype, labels_only=function is block_labels, entire=entire)
+        rows = _open(model, views, engine, dtype, labels_only=function is block_labels)
         inputs = prepare(model.parameters, model.s, model.problem, dtype)
 
         def answers(block: Block, inputs: PassInput) -> Array:
@@ -205,7 +216,7 @@ def apply(
         with closing(rows.map_blocks(answers, inputs)) as parts:
             first = next(parts)
             write_rows(out, rows.n_samples, first.dtype, first.shape[1:], chain([first], parts))
-    return np.load(out, mmap_mode="r")
+    return np.load(out.path, mmap_mode="r")
 
 
 def model_statistics(model: Model, views: Views, engine: object, *, precise: bool = True) -> PassStatistics:
@@ -225,6 +236,17 @@ def precise_evidence(model: Model, views: Views, engine: object) -> Evidence:
         return rows.fold(view_evidence, prepare(model.parameters, model.s, model.problem, double))
 
 
+def _with_missed(model: Model) -> Model:
+    """The same model with what landmarks miss of a sample as one more feature, in which centroids are zero."""
+    maps = tuple(whole(m) for m in model.maps)
+    added = [new.n_outputs - old.n_outputs for new, old in zip(maps, model.maps, strict=True)]
+    ends = np.repeat(model.problem.splits[1:], added)
+    centers = np.insert(model.parameters.centers, ends, 0.0, axis=1)
+    splits = np.array(model.problem.splits) + np.cumsum([0, *added])
+    problem = replace(model.problem, splits=tuple(splits.tolist()))
+    return replace(model, maps=maps, problem=problem, parameters=replace(model.parameters, centers=centers))
+
+
 def _open(
     model: Model,
     views: Views,
@@ -232,14 +254,13 @@ def _open(
     dtype: np.dtype[Any],
     *,
     labels_only: bool = False,
-    entire: bool = False,
 ) -> Engine:
     """Rows seen through the model's maps, in the given precision."""
     rows = open_engine(engine, model.used(views))
     kernel = choose_kernel(rows.kernel)
     fitted = (m.for_new(order_only=labels_only) if isinstance(m, CentredKernel) else m for m in model.maps)
     typed = (replace(m, dtype=dtype.name) for m in fitted)
-    maps = tuple(kernel.accelerated(whole(m) if entire else m) for m in typed)
+    maps = tuple(kernel.accelerated(m) for m in typed)
     working = WORKING_PER_CLUSTER * len(model.parameters.centers)
     return rows.with_features(maps, keep=False, working=working)
 
@@ -272,42 +293,6 @@ def _run(task: Task, start: Start, placed: Parameters, listener: Listener) -> So
     if isinstance(task.settings.s_init, str):
         return harden(task, result, listener.iteration)
     return result
-
-
-def _reference_distance(fuzzy: Task) -> Float64Array:
-    """eta, one value a view, fixed for all restarts."""
-    prepared, choice = fuzzy.prepared, fuzzy.settings.reference_distance
-    if choice == "global":
-        return prepared.scatter
-    if choice == "median":
-        return np.maximum(_median_scatter(fuzzy), SMALLEST_REFERENCE * prepared.scatter)
-    if choice == "within":
-        fuzzy = replace(fuzzy, problem=replace(fuzzy.problem, entropy=math.inf))
-        start = place_rows("k-means++", fuzzy, fuzzy.stream("reference"))
-        sums = fuzzy.run_pass(fuzzy.minimise(start, Hard()).parameters, -math.inf)
-        spread = np.sum(sums.scatter, axis=0) / np.sum(sums.mass, axis=0)
-        return np.maximum(spread, SMALLEST_REFERENCE * prepared.scatter)
-    ratio = float(choice) / prepared.scatter
-    wrong = np.flatnonzero((ratio < SMALLEST_REFERENCE) | (ratio > 1 / SMALLEST_REFERENCE))
-    if len(wrong):
-        raise ValueError(
-            f"reference_distance={float(choice):g} is out of proportion to the mean squared distance of the "
-            f"features of view {prepared.views.names[wrong[0]]!r} to their mean, {prepared.scatter[wrong[0]]:g}."
-        )
-    # the part of the scale that makes up for missing rows scales every squared distance, this one too
-    squared_scale = np.array([m.scale**2 for m in prepared.maps])
-    return float(choice) * (squared_scale if fuzzy.settings.view_scaling is None else prepared.scatter)
-
-
-def _median_scatter(task: Task) -> Float64Array:
-    """Median squared distance to the median, a view: no outlier moves either."""
-    medians = []
-    for index in range(len(task.problem.scatter)):
-        sample, feature_map = rows_of_view(task, index)
-        features = feature_map(sample.views[0], np).astype(np.float64)
-        offset = features - np.median(features, axis=0)
-        medians.append(weighted_median(np.vecdot(offset, offset), sample.weight))
-    return np.array(medians)
 
 
 def _restart(task: Task, start: Start, result: SolverResult) -> Restart:

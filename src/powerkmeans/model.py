@@ -16,7 +16,7 @@ class Model:
     """Feature maps, centroids in their centred space, and the objective they were found under.
 
     ``view_names`` and ``view_widths`` are those of all views that were given; everything else is of the used
-    ones, at ``used_views`` among them (constant views are not used).
+    ones, in the order of their names, at ``used_views`` among them (constant views are not used).
     """
 
     view_names: tuple[str, ...]
@@ -30,7 +30,7 @@ class Model:
 
     def used(self, views: Views) -> Views:
         """The views that the model looks at."""
-        if len(self.used_views) == len(self.view_names):
+        if self.used_views == tuple(range(len(self.view_names))):
             return views
         rest = views.select(list(self.used_views))
         if rest.present is not None and not np.all(np.any(rest.present, axis=1)):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
@@ -18,6 +17,7 @@ from powerkmeans.engines.rows import zero_where_absent
 from powerkmeans.exceptions import ModelFileError
 from powerkmeans.features.exact import CentredKernel, ExactMap
 from powerkmeans.features.maps import CentredMap, FourierMap, IdentityMap, NystroemMap
+from powerkmeans.files import explained, free_target, replacing
 from powerkmeans.model import FitResult, Model, Restart, Stream, StreamLines, history_table
 from powerkmeans.model_file.answers import check_answers, check_stream
 from powerkmeans.model_file.archive import Archive, announced, write_archive
@@ -40,24 +40,13 @@ _BASES: dict[str, Any] = {
 }
 
 
-def write(path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str, Any]) -> None:
+def write(
+    path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str, Any], *, overwrite: bool = False
+) -> None:
     """Write a file whole or not at all: a failed write leaves an older file as it was."""
-    target = Path(os.path.realpath(path))
-    if target.is_dir():
-        raise IsADirectoryError(f"{os.fspath(path)!r} is a folder; give the name of a file to save the model in.")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"There is no folder {os.fspath(target.parent)!r} to save the model in.")
     header = {"format": FORMAT, "version": VERSION, **header}
-    part = target.with_name(f".{target.name}.{os.getpid()}-{threading.get_ident()}.part")
-    try:
-        with open(part, "wb") as stream:
-            write_archive(stream, header, arrays)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(part, target)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
+    with replacing(path, overwrite=overwrite) as stream, explained(path):
+        write_archive(stream, header, arrays)
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -89,11 +78,14 @@ def _naming(path: str | os.PathLike[str]) -> Iterator[None]:
         raise ModelFileError(f"{os.fspath(path)!r} is a damaged powerkmeans model: {flaw}.") from flaw
 
 
-def save_estimator(estimator: Any, path: str | os.PathLike[str], extra: Any = None) -> None:
+def save_estimator(
+    estimator: Any, path: str | os.PathLike[str], extra: Any = None, *, overwrite: bool = False
+) -> None:
     """Write a fitted estimator: its parameters, its fit, and the columns it knows.
 
     ``extra`` is kept beside it for whoever wrote it: numbers, texts, arrays, in lists and dicts.
     """
+    free_target(path, overwrite=overwrite)  # told before any work is done
     header, arrays = pack_estimator(estimator, extra)
     try:
         members = {name: announced(array) for name, array in arrays.items()}
@@ -102,7 +94,7 @@ def save_estimator(estimator: Any, path: str | os.PathLike[str], extra: Any = No
         _restore(full, arrays, type(estimator))
     except Flaw as flaw:
         raise ValueError(f"This model cannot be saved, as it could not be loaded again: {flaw}.") from flaw
-    write(path, header, arrays)
+    write(path, header, arrays, overwrite=overwrite)
 
 
 def pack_estimator(estimator: Any, extra: Any) -> tuple[dict[str, Any], dict[str, Any]]:

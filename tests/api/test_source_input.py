@@ -188,7 +188,7 @@ def test_a_full_disk_leaves_older_answers_intact(tmp_path, monkeypatch):
 
     monkeypatch.setattr(output.os, "replace", full)
     with pytest.raises(OSError, match=r"labels\.npy"):
-        model.predict(source, out=out)
+        model.predict(source, out=out, overwrite=True)
     assert out.read_bytes() == older
     assert sorted(p.name for p in tmp_path.iterdir()) == ["labels.npy", "rows.npy"]
     with pytest.raises(ValueError, match=r"\.npy"):

@@ -652,7 +652,7 @@ def test_odd_names_survive_a_file(tmp_path):
     columns = pd.MultiIndex.from_tuples([("rna", i) for i in range(4)] + [("atac", i) for i in range(6)])
     wide = pd.DataFrame(BOTH, columns=columns)
     found = model(views={"a": [("rna", 0), ("rna", 1)], "b": [("atac", 2)]}).fit(wide)
-    found.save(tmp_path / "model.npz")
+    found.save(tmp_path / "model.npz", overwrite=True)
     loaded = powerkmeans.load(tmp_path / "model.npz")
     assert loaded.views == found.views
     assert np.array_equal(loaded.predict(wide), found.labels_)
@@ -738,7 +738,7 @@ def test_any_column_labels_can_be_saved(tmp_path):
         powerkmeans.load(tmp_path / "model.npz").predict({"rna": rna, "atac": atac}), found.labels_
     )
     chosen = model(views={"rna": {0, 1, 2, 3}, "atac": {4: 0, 5: 0}.keys()}).fit(BOTH)
-    chosen.save(tmp_path / "model.npz")
+    chosen.save(tmp_path / "model.npz", overwrite=True)
     assert np.array_equal(powerkmeans.load(tmp_path / "model.npz").predict(BOTH), chosen.labels_)
 
 

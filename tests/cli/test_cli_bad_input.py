@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import re
 
 import numpy as np
@@ -263,6 +264,28 @@ def test_a_folder_that_cannot_be_written_to(fails, table, tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out/model.npz").mkdir()
     assert "'out/model.npz' is a folder" in fails(OUTPUT, "fit", table, "-k", K, "-o", "out")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes and devices have no place among files elsewhere")
+def test_only_regular_files_are_replaced(fails, run, table, tmp_path, monkeypatch):
+    run("fit", table, "--id", "id", "-k", K, "-o", "model")
+    (tmp_path / "out").mkdir()
+    os.mkfifo(tmp_path / "out/labels.csv")
+    os.mkfifo(tmp_path / "pipe.csv")
+    (tmp_path / "null.csv").symlink_to(os.devnull)
+    (tmp_path / "gone.csv").symlink_to("nowhere.csv")
+    text(tmp_path, "not even read", "unread.csv")
+    for name in ("replace", "link", "rename"):
+        monkeypatch.setattr(os, name, lambda *paths: pytest.fail("a file was put in the place of something else"))
+    for more in ((), ("--overwrite",)):
+        common = ("predict", "model/model.npz", table, *more, "-o")
+        said = fails(OUTPUT, "fit", table, "--id", "id", "-k", K, "-o", "out", *more)
+        assert said.startswith("'out/labels.csv' is a pipe and not a regular file")
+        assert "'pipe.csv' is a pipe and not a regular file" in fails(OUTPUT, *common, "pipe.csv")
+        assert "'null.csv' is a device and not a regular file" in fails(OUTPUT, *common, "null.csv")
+        assert "'gone.csv' is a link to " in fails(OUTPUT, *common, "gone.csv")
+        said = fails(OUTPUT, "fit", "unread.csv", "-k", K, "-o", "gone.csv", *more)
+        assert said == "'gone.csv' is a link that leads nowhere; remove it or name another folder."
 
 
 def test_a_folder_without_permission(fails, table, tmp_path, monkeypatch):

@@ -140,7 +140,7 @@ def test_the_demo_writes_files_to_go_on_with(run, tmp_path, monkeypatch):
     done = run("demo", "--seeds", 1)
     assert done.code == 0, done.err
     tables = ["digits.csv", "labels.csv", "memberships.csv", "noise.csv", "pixels.csv", "strokes.csv"]
-    assert leftovers(tmp_path / "demo_output") == sorted([*tables, "model.npz", "report.html"])
+    assert leftovers(tmp_path / "demo_output") == sorted([*tables, "model.npz", "powerkmeans.json", "report.html"])
     command = next(line for line in done.err.splitlines() if "powerkmeans fit" in line).split()[1:]
     again = run(*command)
     assert again.code == 0, again.err

@@ -17,7 +17,8 @@ TRUTH = np.arange(N) % K
 def test_a_fit_writes_labels_scores_memberships_and_the_model(run, table, tmp_path):
     done = run("fit", table, "--id", "id", "-k", K, "-o", "out")
     assert done.code == 0, done.err
-    assert leftovers(tmp_path / "out") == ["labels.csv", "memberships.csv", "model.npz", "report.html"]
+    written = ["labels.csv", "memberships.csv", "model.npz", "powerkmeans.json", "report.html"]
+    assert leftovers(tmp_path / "out") == written
     labels, degrees = read_csv(tmp_path / "out/labels.csv"), read_csv(tmp_path / "out/memberships.csv")
     assert list(labels) == ["id", "cluster", "typicality", "outlier_score"]
     assert labels["id"] == degrees["id"] == ids()

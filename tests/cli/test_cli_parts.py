@@ -123,7 +123,7 @@ def test_outputs_are_all_there_or_none(tmp_path):
         (stage / "a").write_text("1")
         (stage / "b").write_text("2")
         assert leftovers(tmp_path / "new/deep")[0].startswith(".powerkmeans-")
-    assert leftovers(tmp_path / "new/deep") == ["a", "b"]
+    assert leftovers(tmp_path / "new/deep") == ["a", "b", "powerkmeans.json"]
     with pytest.raises(UserError, match="exists already"):
         outputs.check()
     again = Outputs(tmp_path / "new/deep", ["a", "b"], overwrite=True)
@@ -131,7 +131,7 @@ def test_outputs_are_all_there_or_none(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         write_and(again, KeyboardInterrupt)
     assert (tmp_path / "new/deep/a").read_text() == "1"
-    assert leftovers(tmp_path / "new/deep") == ["a", "b"]
+    assert leftovers(tmp_path / "new/deep") == ["a", "b", "powerkmeans.json"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -157,7 +157,7 @@ def test_signals_wait_until_all_files_have_their_places(tmp_path, monkeypatch, n
             write()
     finally:
         signal.signal(number, before)
-    assert leftovers(tmp_path / "out") == ["a", "b"]
+    assert leftovers(tmp_path / "out") == ["a", "b", "powerkmeans.json"]
 
 
 def test_a_file_that_someone_else_wrote_meanwhile_is_kept(tmp_path):

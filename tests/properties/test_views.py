@@ -52,6 +52,26 @@ def test_one_view_gives_the_bits_of_the_single_view_estimator(feature_map, membe
         assert several.view_weights_.tolist() == [1.0]
 
 
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("feature_map", [*MAPS, "exact"])
+def test_the_order_of_views_changes_no_bit(feature_map, missing):
+    X, _ = three_views()
+    present = make_present(150, 3, np.random.default_rng(0)) if missing else np.ones((150, 3), bool)
+    X["constant"], present = np.ones((150, 2)), np.column_stack([present, np.ones(150, bool)])
+    names, order = list(X), [2, 3, 0, 1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the constant view
+        a = fitted(X, present=present, feature_map=feature_map)
+        b = fitted({names[i]: X[names[i]] for i in order}, present=present[:, order], feature_map=feature_map)
+    assert np.array_equal(a.labels_, b.labels_)
+    assert a.objective_ == b.objective_
+    for name in ("view_weights_", "bandwidth_", "reference_distance_", "n_components_"):
+        assert np.array_equal(getattr(a, name)[order], getattr(b, name), equal_nan=True), name
+    assert all(np.array_equal(a.cluster_centers_[i], c) for i, c in zip(order, b.cluster_centers_, strict=True))
+    again = {names[i]: X[names[i]] for i in order}
+    assert np.array_equal(a.transform(X, present=present), b.transform(again, present=present[:, order]))
+
+
 @pytest.mark.parametrize("feature_map", MAPS)
 @pytest.mark.parametrize("membership", MEMBERSHIPS)
 def test_permuting_views_permutes_weights(feature_map, membership):
@@ -191,8 +211,8 @@ def test_reference_distances_are_scaled_as_missing_rows_ask(scaling):
     cover = 3 * present / present.sum(axis=1, keepdims=True)
     kappa = weight.sum() / (weight @ cover)
     settings = {"feature_map": "identity", "view_scaling": scaling}
-    model = fitted(X, weight, present, reference_distance=0.7, **settings)
-    assert model.reference_distance_ == pytest.approx(0.7 * kappa)
+    model = fitted(X, weight, present, reference_distance=7.0, **settings)
+    assert model.reference_distance_ == pytest.approx(7.0 * kappa)
     model = fitted(X, weight, present, **settings)
     expected = []
     for index, view in enumerate(X.values()):

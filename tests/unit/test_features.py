@@ -183,7 +183,9 @@ def test_what_landmarks_miss_of_a_sample_is_counted_where_it_matters():
     base = make_nystroem(X.mean(axis=0), X[:10], "rbf", 1.0)
     plain = make_centred(base, base(X, np).mean(axis=0), np.float64).scaled(2.0)
     rows = np.vstack([X, far])
-    features, norms = whole(plain).rows_and_norms(rows, 0, None)
+    entire = whole(plain)(rows, np)
+    features, norms = entire[:, :-1], np.vecdot(entire, entire)
+    assert entire.shape[1] == whole(plain).n_outputs == plain.n_outputs + 1
     assert features == pytest.approx(plain(rows, np))
     mean = base(X, np).mean(axis=0)
     # ||phi(x) - mean||^2 in the kernel's own space, where the mean is one of landmarks' features

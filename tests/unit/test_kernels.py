@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 import pickle
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -15,9 +13,10 @@ from helpers import blobs, make_engine, make_present, make_problem, make_views
 from powerkmeans import KernelPowerKMeans, kernels
 from powerkmeans.engines import NumpyEngine, NumpyOptions
 from powerkmeans.features.maps import make_centred, make_fourier
-from powerkmeans.kernels import RawInput, build, choose_kernel, library
+from powerkmeans.kernels import RawInput, choose_kernel
 from powerkmeans.kernels.compiled import CompiledKernel, FastMap
 from powerkmeans.kernels.library import TARGETS, open_library
+from powerkmeans.objective import block
 from powerkmeans.objective.block import block_statistics, prepare
 from powerkmeans.types import Parameters
 
@@ -67,6 +66,48 @@ def test_sums_are_those_of_numpy(compiled, dtype, membership, missing, shape, s)
     assert_same(engine.fold(compiled.statistics, inputs), engine.fold(block_statistics, inputs), dtype)
 
 
+@pytest.mark.parametrize("s", [-0.3, -1.0, -1.5, -3.0, -15.0, -math.inf])
+@pytest.mark.parametrize("shape", [(1000, 25, (216,)), (500, 100, (60,)), (333, 7, (300, 33, 2))], ids=str)
+@pytest.mark.parametrize("membership", [("fuzzy", 2.0), *(("possibilistic", m) for m in (1.6, 2.0, 4.0))])
+@pytest.mark.parametrize("name", ["numpy", *BUILT])
+def test_sums_in_single_precision_are_those_in_double(name, membership, shape, s):
+    statistics = block_statistics if name == "numpy" else CompiledKernel(name).statistics
+    views, weight, _, problem, parameters = random_problem(shape, np.float32, membership, False)
+    doubles = make_engine([view.astype(float) for view in views], weight.astype(float))
+    expected = doubles.fold(block_statistics, prepare(parameters, s, problem, np.dtype(np.float64)))
+    found = make_engine(views, weight).fold(statistics, prepare(parameters, s, problem, np.dtype(np.float32)))
+    assert_same(found, expected, np.float32)
+
+
+@pytest.mark.parametrize("name", ["numpy", *BUILT])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("s", [-1.0, -20.0, -math.inf])
+def test_clusters_far_from_the_origin_keep_their_distances(name, dtype, s):
+    statistics = block_statistics if name == "numpy" else CompiledKernel(name).statistics
+    rng = np.random.default_rng(0)
+    X = (1000 + rng.normal(size=(200, 5))).astype(dtype)
+    centers = X[:4].astype(float) + 0.5
+    problem = make_problem([X.astype(float)])
+    longer = X.astype(np.longdouble)[:, None] - centers.astype(dtype).astype(np.longdouble)
+    nearest = np.sum(np.min(np.sum(longer**2, axis=2), axis=1))
+    inputs = prepare(Parameters(centers, np.ones(1)), s, problem, np.dtype(dtype))
+    found = make_engine([X]).fold(statistics, inputs)
+    assert float(found.hard_cost) == pytest.approx(float(nearest), rel=20 * float(np.finfo(dtype).eps))
+
+
+@pytest.mark.parametrize("k", [2, 3, 10, 25, 100, 1000])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_differences_are_taken_where_rounding_is_amplified(k, dtype):
+    """The log derivative of the nearest centroid's pull, others at the squared norms, is what the rule bounds."""
+    problem = make_problem([np.eye(3)])
+    for s in (-0.2, -0.7, -1.0, -2.0, -5.0, -30.0):
+        inputs = prepare(Parameters(np.zeros((k, 3)), np.ones(1)), s, problem, np.dtype(dtype))
+        left = np.geomspace(inputs.resolution, 1, 200)
+        amplified = (k - 1) * left**-s / (1 + (k - 1) * left**-s) / left
+        assert np.max(amplified) <= block.LARGEST_AMPLIFICATION * (1 + 1e-12)
+        assert inputs.resolution >= np.finfo(dtype).eps ** (1 / 3)
+
+
 def test_the_precision_is_that_of_the_pass_not_of_the_weights(compiled):
     X, _ = blobs(3, spread=0.1)
     engine = make_engine([X], np.ones(len(X), dtype=np.float32))
@@ -99,7 +140,7 @@ def test_sums_from_raw_rows_are_those_of_their_features(compiled, dtype, members
     parameters = replace(parameters, centers=0.2 * rng.normal(size=(shape[1], 18 * len(maps))))
     inputs = prepare(parameters, s, problem, np.dtype(dtype))
     rows = NumpyEngine(make_views(views, weight, present), NumpyOptions())
-    assert compiled.takes_raw(maps, tuple(views))
+    assert compiled.takes_raw(inputs, maps, tuple(views))
     found = rows.fold(compiled.raw_statistics, RawInput(inputs, maps))
     assert_same(found, rows.with_features(maps, keep=False).fold(block_statistics, inputs), dtype)
 
@@ -120,7 +161,8 @@ def test_maps_that_the_library_cannot_take_are_left_alone():
     (exact,) = fourier_maps((3,), np.float32)
     kernel = choose_kernel("compiled")
     X = np.random.default_rng(0).normal(size=(5, 3))
-    assert not kernel.takes_raw((exact,), (X,))  # float64 rows, a float32 map
+    inputs = prepare(Parameters(np.zeros((2, 18)), np.ones(1)), -2.0, make_problem([np.eye(18)]), X.dtype)
+    assert not kernel.takes_raw(inputs, (exact,), (X,))  # float64 rows, a float32 map
     assert np.array_equal(kernel.accelerated(exact)(X, np), exact(X, np))
 
 
@@ -178,43 +220,29 @@ def test_without_a_library_there_is_numpy(monkeypatch):
     assert KernelPowerKMeans(3, random_state=0).fit(X).n_iter_ > 0
 
 
-def test_libraries_that_do_not_fit_are_not_called(monkeypatch, tmp_path):
-    monkeypatch.setattr(library, "FOLDER", tmp_path)
-    (tmp_path / "avx2.so").write_bytes(b"not a library")
-    assert open_library.__wrapped__("avx2") is None
-    assert open_library.__wrapped__("baseline") is None
+@pytest.mark.parametrize("name", ["numpy", *BUILT])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("s", [-1e-310, -1e-30, -1e-15, -1e-7, -1e-3])
+def test_exponents_that_vanish_give_the_geometric_mean(name, dtype, s):
+    statistics = block_statistics if name == "numpy" else CompiledKernel(name).statistics
+    X, _ = blobs(3, spread=1.0)
+    centers = X[5::40].astype(dtype).astype(float) + 1
+    logarithms = np.log(np.sum((X.astype(dtype).astype(float)[:, None] - centers) ** 2, axis=2))
+    inputs = prepare(Parameters(centers, np.ones(1)), s, make_problem([X]), np.dtype(dtype))
+    loss = float(make_engine([X.astype(dtype)]).fold(statistics, inputs).loss)
+    expected = float(np.sum(np.exp(np.mean(logarithms, axis=1))))
+    # rounding of a distance, multiplied as the pass allows, and the first term of the series in s
+    tolerance = 8 * block.LARGEST_AMPLIFICATION * np.finfo(dtype).eps + abs(s) * np.max(np.var(logarithms, axis=1))
+    assert loss == pytest.approx(expected, rel=tolerance)
 
 
-@needs_library
-def test_libraries_of_other_sources_are_not_called(monkeypatch):
-    monkeypatch.setattr(library, "source_hash", lambda folder: 1)
-    assert open_library.__wrapped__(BUILT[0]) is None
-
-
-def test_a_missing_or_failing_compiler_is_reported(monkeypatch, tmp_path):
-    monkeypatch.setenv("CXX", "no-such-compiler")
-    assert "no C++ compiler was found" in build.compile_libraries(tmp_path)
-    monkeypatch.setenv("CXX", f"{sys.executable} -c 'raise SystemExit(3)'")
-    (tmp_path / "avx2.so").write_bytes(b"older")
-    assert "failed" in build.compile_libraries(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["avx2.so"]
-
-
-@pytest.mark.skipif(not build.find_compilers(), reason="there is no C++ compiler")
-def test_the_sources_compile_without_a_warning():
-    warnings = ["-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
-    command = [*build.find_compilers()[0], "-std=c++17", *warnings, "-DSOURCES=1"]
-    for name in ("pass.cpp", "select.cpp"):
-        done = subprocess.run([*command, build.FOLDER / name], capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-
-
-@needs_library
+@pytest.mark.parametrize("name", ["numpy", *BUILT])
 @pytest.mark.parametrize("s", [-1e-310, -1e-30, -1e38, -1e300])
-def test_exponents_beyond_single_precision_are_limits(s):
+def test_exponents_beyond_single_precision_are_limits(name, s):
+    statistics = block_statistics if name == "numpy" else CompiledKernel(name).statistics
     X, _ = blobs(3, spread=1.0)
     inputs = prepare(Parameters(X[::40], np.ones(1)), s, make_problem([X]), np.dtype(np.float32))
-    sums = make_engine([X.astype(np.float32)]).fold(choose_kernel("compiled").statistics, inputs)
+    sums = make_engine([X.astype(np.float32)]).fold(statistics, inputs)
     assert all(np.all(np.isfinite(getattr(sums, name))) for name in SUMS)
     if s < -1:
         assert sums.loss == pytest.approx(sums.hard_cost, rel=1e-5)

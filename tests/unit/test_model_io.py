@@ -109,15 +109,15 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(model_io, "write_archive", full)
-    with pytest.raises(OSError, match="No space left on device"):
-        model.save(path)
+    with pytest.raises(OSError, match=r"Cannot write the file: No space left on device.*model\.npz"):
+        model.save(path, overwrite=True)
     assert path.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["model.npz"]
 
 
 def test_a_missing_folder_is_named(tmp_path):
     model = KernelPowerKMeans(3, random_state=0).fit(X)
-    with pytest.raises(FileNotFoundError, match=r"There is no folder '.*nowhere' to save the model in"):
+    with pytest.raises(FileNotFoundError, match=r"There is no folder '.*nowhere' to write 'model.npz' in"):
         model.save(tmp_path / "nowhere" / "model.npz")
     model.save(tmp_path / "model.npz")
     mask = os.umask(0)
@@ -135,7 +135,7 @@ def test_unreadable_files_are_named(tmp_path):
     np.savez(path, a=np.zeros(3))
     with pytest.raises(ValueError, match="is not a powerkmeans model"):
         powerkmeans.load(path)
-    KernelPowerKMeans(3, random_state=0).fit(X).save(path)
+    KernelPowerKMeans(3, random_state=0).fit(X).save(path, overwrite=True)
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(ValueError, match="or is damaged"):
@@ -177,7 +177,7 @@ def test_other_kinds_of_files_are_named(tmp_path):
     np.savez(path, **{"header.json": np.frombuffer(b"[1]", dtype=np.uint8)})
     with pytest.raises(ValueError, match="is not a powerkmeans model"):
         powerkmeans.load(path)
-    KernelPowerKMeans(3, random_state=0).fit(X).save(path)
+    KernelPowerKMeans(3, random_state=0).fit(X).save(path, overwrite=True)
     with np.load(path) as file:
         content = {name: file[name] for name in file.files if name != "centers"}
     np.savez(path, **content)

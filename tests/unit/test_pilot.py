@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from helpers import blobs
-from powerkmeans import KernelPowerKMeans, fit
-from powerkmeans.fitting import pilot
+from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, fit
+from powerkmeans.engines import NumpyEngine
+from powerkmeans.fitting import collapse, pilot
+from powerkmeans.objective.collapse import mean_sums, pull_sums, scatter_sums
 from powerkmeans.settings import check_settings
 from powerkmeans.types import Views
 
@@ -94,3 +96,28 @@ def test_a_stopped_fit_says_so():
         total = sum(restart["n_iter"] for restart in model.restarts_)
         if total > after:
             assert model.status_ == "stopped by a callback", after
+
+
+def test_lambda_and_the_baseline_need_no_pass_over_all_rows(monkeypatch):
+    seen, fold = [], NumpyEngine.fold
+
+    def counted(engine, function, parameters):
+        seen.append((engine.n_samples, function))
+        return fold(engine, function, parameters)
+
+    monkeypatch.setattr(NumpyEngine, "fold", counted)
+    views = {"left": X[:, :3], "right": X[:, 3:]}
+    model = MultiViewPowerKMeans(6, random_state=0).fit(views)
+    before = seen[: next(i for i, (n, f) in enumerate(seen) if f is pull_sums)]
+    assert [function for n, function in before if n == len(X)] == [mean_sums, scatter_sums]
+    assert not any(n == len(X) and function is pull_sums for n, function in seen)
+    monkeypatch.setattr(fit, "pilot_of", lambda task: None)
+    monkeypatch.setattr(collapse, "_LOSS_TOL", 1e-9)
+    assert model.entropy_ == pytest.approx(MultiViewPowerKMeans(6, random_state=0).fit(views).entropy_, rel=0.02)
+
+
+def test_a_loose_fixed_point_has_three_digits_of_lambda(monkeypatch):
+    views = {"left": X[:300, :3], "right": X[:300, 3:]}
+    loose = MultiViewPowerKMeans(6, random_state=0).fit(views).entropy_
+    monkeypatch.setattr(collapse, "_LOSS_TOL", 1e-9)
+    assert loose == pytest.approx(MultiViewPowerKMeans(6, random_state=0).fit(views).entropy_, rel=1e-4)

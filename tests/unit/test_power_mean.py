@@ -85,6 +85,19 @@ def test_float32_stays_finite_and_right(s, scale):
     assert mean.dtype == gradient.dtype == np.float32
     assert np.all(np.isfinite(mean))
     exact_mean, exact_gradient = power_mean(y, s, np)
-    tolerance = 1e-5 * max(1.0, 5e-2 / abs(s), abs(s))  # the rounding of S/k is divided by s
+    tolerance = 1e-5 * max(1.0, abs(s))  # what rounds a ratio is multiplied by s in its power
     assert mean == pytest.approx(exact_mean, rel=tolerance)
     assert gradient == pytest.approx(exact_gradient, rel=tolerance, abs=1e-7)
+
+
+@pytest.mark.parametrize("s", [-1e-30, -1e-15, -1e-7, -1e-3])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_limit_for_vanishing_exponents_is_the_geometric_mean(s, dtype):
+    y = np.random.default_rng(0).uniform(0.1, 10, (20, 50))
+    mean, gradient = power_mean(y.astype(dtype), s, np)
+    logarithms = np.log(y)
+    # M_s = G exp(s var(log y) / 2 + O(s^2)), and rounding of 20 logarithms and their sum
+    tolerance = 40 * np.finfo(dtype).eps + abs(s) * np.max(np.var(logarithms, axis=0))
+    geometric = np.exp(np.mean(logarithms, axis=0))
+    assert mean == pytest.approx(geometric, rel=tolerance)
+    assert gradient == pytest.approx(geometric / (20 * y), rel=tolerance + 10 * abs(s))

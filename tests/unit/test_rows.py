@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 
 from helpers import make_views
+from powerkmeans import KernelPowerKMeans
 from powerkmeans.engines import NumpyEngine, NumpyOptions
 from powerkmeans.engines.rows import multipliers, row_hashes, uniforms
 
@@ -24,6 +25,19 @@ def test_hashes_depend_on_content_alone(dtype):
     _, group = np.unique(X, axis=0, return_inverse=True)
     _, hashed_group = np.unique(h, return_inverse=True)
     assert len(set(zip(group.ravel(), hashed_group, strict=True))) == len(set(group.ravel())) == len(set(h))
+
+
+def test_hashes_go_by_value_not_by_type():
+    X = np.random.default_rng(0).normal(size=(50, 3)).astype(np.float32)
+    assert np.array_equal(hashes(X), hashes(X.astype(np.float64)))
+    assert np.array_equal(hashes(sparse.csr_array(X)), hashes(X.astype(np.float64)))
+
+
+def test_equal_numbers_of_any_type_draw_the_same_landmarks():
+    X = np.random.default_rng(0).normal(size=(300, 3)).astype(np.float32)
+    single, double = (KernelPowerKMeans(3, random_state=0).fit(rows) for rows in (X, X.astype(np.float64)))
+    first, second = (model._fit.model.maps[0].base for model in (single, double))
+    assert np.array_equal(first.landmarks + first.origin, second.landmarks + second.origin)
 
 
 def test_hashes_look_uniform():

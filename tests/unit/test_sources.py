@@ -14,7 +14,10 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from powerkmeans.sources import Source, SourceChangedError, open_source, output, read_ahead, write_rows
+from npy_headers import DAMAGED, READABLE
+from powerkmeans import files
+from powerkmeans.files import Target
+from powerkmeans.sources import Source, SourceChangedError, open_source, read_ahead, write_rows
 from powerkmeans.sources.stream import reblocked
 
 RNG = np.random.default_rng(0)
@@ -481,6 +484,19 @@ def test_files_that_are_something_else(tmp_path, kind):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("header", READABLE)
+def test_headers_that_are_sound(tmp_path, header):
+    (tmp_path / "x.npy").write_bytes(READABLE[header])
+    assert open_source(tmp_path / "x.npy").take(np.arange(20)).shape == (20, 3)
+
+
+@pytest.mark.parametrize("header", DAMAGED)
+def test_headers_that_are_damaged(tmp_path, header):
+    (tmp_path / "x.npy").write_bytes(DAMAGED[header])
+    with pytest.raises(ValueError, match=r"x\.npy is not a \.npy file, or its beginning is damaged\.$"):
+        open_source(tmp_path / "x.npy")
+
+
 def test_pages_that_are_damaged(tmp_path):
     path = parquet(tmp_path)
     content = bytearray(path.read_bytes())
@@ -897,7 +913,7 @@ def test_rows_are_written_as_they_arrive(tmp_path, rest, dtype):
     rows = RNG.integers(100, size=(103, *rest)).astype(dtype)
     path = tmp_path / "out.npy"
     path.write_text("older")
-    write_rows(path, 103, dtype, rest, in_parts(rows))
+    write_rows(Target(path, overwrite=True), 103, dtype, rest, in_parts(rows))
     read = np.load(path)
     assert read.dtype == np.dtype(dtype)
     assert np.array_equal(read, rows)
@@ -906,18 +922,22 @@ def test_rows_are_written_as_they_arrive(tmp_path, rest, dtype):
 
 def test_parts_of_any_layout_and_kind_of_float(tmp_path):
     write_rows(
-        str(tmp_path / "out.npy"), np.int64(103), np.float32, (np.int64(5),), in_parts(np.asfortranarray(X))
+        Target(str(tmp_path / "out.npy")),
+        np.int64(103),
+        np.float32,
+        (np.int64(5),),
+        in_parts(np.asfortranarray(X)),
     )
     assert np.array_equal(np.load(tmp_path / "out.npy"), X.astype(np.float32))
     with pytest.raises(TypeError, match="Cannot cast"):
-        write_rows(tmp_path / "out.npy", 103, np.int32, (5,), in_parts(X))
+        write_rows(Target(tmp_path / "out.npy", overwrite=True), 103, np.int32, (5,), in_parts(X))
 
 
 def check_nothing_happened(folder, parts, error, message, n_rows=103, rest=(5,)):
     path = folder / "out.npy"
     path.write_text("older")
     with pytest.raises(error, match=message) as caught:
-        write_rows(path, n_rows, np.float64, rest, parts)
+        write_rows(Target(path, overwrite=True), n_rows, np.float64, rest, parts)
     assert path.read_text() == "older"
     assert [p.name for p in folder.iterdir()] == ["out.npy"]
     return caught.value
@@ -965,7 +985,7 @@ def full_disk(part):
 
 
 def test_a_disk_that_fills_up(tmp_path, monkeypatch):
-    monkeypatch.setattr(output, "_create", full_disk)
+    monkeypatch.setattr(files, "_create", full_disk)
     error = check_nothing_happened(tmp_path, in_parts(X), OSError, r"needs 4248 bytes: No space left.*out\.npy")
     assert error.errno == errno.ENOSPC
 
@@ -994,19 +1014,19 @@ def test_a_disk_that_is_too_small_is_noticed_first(tmp_path):
 
 
 def test_places_that_cannot_be_written(tmp_path, monkeypatch):
-    with pytest.raises(IsADirectoryError, match=r"is a folder; give the name of a .npy file"):
-        write_rows(tmp_path, 103, np.float64, (5,), in_parts(X))
+    with pytest.raises(IsADirectoryError, match=r"is a folder; give the name of a file to write"):
+        write_rows(Target(tmp_path), 103, np.float64, (5,), in_parts(X))
     with pytest.raises(ValueError, match=r"'.*out\.csv' must end in \.npy"):
-        write_rows(tmp_path / "out.csv", 103, np.float64, (5,), in_parts(X))
+        write_rows(Target(tmp_path / "out.csv"), 103, np.float64, (5,), in_parts(X))
     with pytest.raises(FileNotFoundError, match=r"There is no folder '.*none' to write 'out\.npy' in"):
-        write_rows(tmp_path / "none" / "out.npy", 103, np.float64, (5,), in_parts(X))
+        write_rows(Target(tmp_path / "none" / "out.npy"), 103, np.float64, (5,), in_parts(X))
     with pytest.raises(TypeError, match="Only numbers can be written, not object"):
-        write_rows(tmp_path / "out.npy", 103, object, (5,), in_parts(X))
+        write_rows(Target(tmp_path / "out.npy"), 103, object, (5,), in_parts(X))
 
     def refused(part):
         raise PermissionError(errno.EACCES, "Permission denied", str(part))
 
-    monkeypatch.setattr(output, "_create", refused)
+    monkeypatch.setattr(files, "_create", refused)
     with pytest.raises(PermissionError, match=r"Cannot write the file.*Permission denied.*out\.npy"):
-        write_rows(tmp_path / "out.npy", 103, np.float64, (5,), in_parts(X))
+        write_rows(Target(tmp_path / "out.npy"), 103, np.float64, (5,), in_parts(X))
     assert list(tmp_path.iterdir()) == []

@@ -9,6 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from powerkmeans.choosing.path import Ground, Solution, labels_of, solve_all
+from powerkmeans.objective.distances import squared_distances
 from powerkmeans.solver.annealing import Hard
 from powerkmeans.streams import thin
 from powerkmeans.types import Array, Float64Array, Parameters, RowSample
@@ -75,20 +76,14 @@ def silhouettes(ground: Ground, solutions: dict[int, Solution], rng: np.random.G
     there = np.flatnonzero(complete)
     kept, weight = thin(rng.standard_exponential(len(there)), rows.weight[there], SILHOUETTE_ROWS)
     there = there[kept]
-    squared = [_squared_distances(view[there].astype(np.float64)) for view in rows.views]
+    features = [view[there].astype(np.float64) for view in rows.views]
+    squared = [squared_distances(part, part, np) for part in features]
     values = []
     for k, solution in solutions.items():
         labels = labels_of(ground.of(k), solution.parameters)[there]
         distance = np.sqrt(np.tensordot(solution.parameters.view_weights, squared, axes=1))
         values.append(silhouette(distance, labels, weight))
     return np.array(values)
-
-
-def _squared_distances(features: Float64Array) -> Float64Array:
-    norms = np.vecdot(features, features)
-    squared = np.maximum(norms[:, None] + norms - 2 * features @ features.T, 0)
-    np.fill_diagonal(squared, 0)
-    return squared
 
 
 def silhouette(distance: Float64Array, labels: Array, weight: Float64Array) -> float:

@@ -17,6 +17,7 @@ import click
 import powerkmeans
 from powerkmeans.cli.commands import COMMANDS
 from powerkmeans.cli.errors import Ended, Exit, UserError
+from powerkmeans.escapes import shown
 
 DEBUG = "POWERKMEANS_DEBUG"
 
@@ -119,7 +120,9 @@ def _leave(message: str, code: int, error: BaseException | None = None) -> NoRet
         raise error
     colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
     with suppress(BrokenPipeError):
-        click.echo(f"{click.style('Error:', fg='red') if colour else 'Error:'} {message}", err=True)
+        click.echo(
+            f"{click.style('Error:', fg='red') if colour else 'Error:'} {shown(message, keep=chr(10))}", err=True
+        )
     sys.exit(code)
 
 

@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 
 from powerkmeans.cli.errors import UserError, counted, listed, near
 from powerkmeans.cli.reading import TEXT, extension, named_files
+from powerkmeans.cli.reading.arrays import load_npy
 from powerkmeans.cli.reading.arrow import EXTENSIONS, as_text, open_arrow
 from powerkmeans.cli.reading.text import open_rows
+from powerkmeans.cli.spreadsheet import unguarded
 from powerkmeans.cli.table import Ids, Request, Table, checked_ids
 
 # what fit and predict write beside labels
@@ -79,7 +81,7 @@ def _text_columns(path: str, source: str) -> dict[str, NDArray[Any]]:
                 width = len(text.header)
                 fields = counted(len(row), "field")
                 raise UserError(f"{source} has {fields} in line {line}, but {width} in its first line.")
-            rows.append([field.strip() for field in row])
+            rows.append([unguarded(field.strip()) for field in row])
         header = text.header
     if not rows:
         raise UserError(f"{source} has a header and no rows.")
@@ -96,11 +98,8 @@ def _arrow_columns(path: str, source: str) -> dict[str, NDArray[Any]]:
 def _from_array(path: str, source: str, id_column: str | None) -> Labels:
     if id_column is not None:
         raise UserError(f"{source} is an array and has no column {id_column!r} for --id.")
-    try:
-        values = np.load(path, allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
-        raise UserError(f"{source} cannot be read: it is damaged or holds Python objects.") from error
-    if values.size != values.shape[0]:
+    values = load_npy(path, source)
+    if values.ndim == 0 or values.size != len(values):
         raise UserError(f"{source} is an array of shape {values.shape}; labels have one dimension.")
     return Labels(
         source, "labels", np.array([str(value) for value in values.ravel().tolist()], dtype=object), None

@@ -61,7 +61,7 @@ def _by_position(bundle: Bundle, table: Table) -> dict[str, Table]:
     """One table for a model of one view, or for one whose columns have no names and are cut by position."""
     if len(bundle.views) == 1:
         return {bundle.views[0].name: table}
-    places = [int(label) for view in bundle.views for label in view.columns if label.isdigit()]
+    places = [int(label) for view in bundle.views for label in view.columns if label.isascii() and label.isdigit()]
     if len(set(places)) != sum(len(view.columns) for view in bundle.views):
         raise UserError(
             f"{table.source} is one table, but the model was fitted on the views "

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 import errno
 import os
+import re
 import shutil
 import signal
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -18,18 +18,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerkmeans.cli.errors import Exit, UserError
+from powerkmeans.cli.manifest import NAME, Manifest, read_manifest
+from powerkmeans.cli.placing import NotPutBackError, place_one, place_together
+from powerkmeans.cli.spreadsheet import guarded
+from powerkmeans.escapes import shown
+from powerkmeans.files import occupied, regular_target
 from powerkmeans.sources.columns import needed
 
 # columns of a table by name, for some rows at a time
 Columns = dict[str, NDArray[Any]]
 
+# what may end a cell, or begin a quoted one
+_CUTS = re.compile('["\r\n,;\t|]')
 TABLES = (".csv", ".tsv", ".parquet")
+# what a fit may write, one run or another
+RESULTS = ("labels.csv", "labels.parquet", "memberships.csv", "memberships.parquet", "model.npz", "report.html")
 
 
 class Outputs:
     """The files that a command will write into one folder, checked before any work is done.
 
-    ``inputs`` are files that are read, which are never replaced.
+    ``inputs`` are files that are read, which are never replaced; ``removed`` those of an earlier run that went.
     """
 
     def __init__(
@@ -37,20 +46,17 @@ class Outputs:
     ) -> None:
         self.folder, self.names, self._overwrite = Path(folder), list(names), overwrite
         self._nowhere = not os.fspath(folder)
+        self.removed: list[str] = []
         self._inputs = {os.path.realpath(name) for name in inputs}
 
     def check(self) -> None:
         """Reject what exists, and a folder that cannot be written to."""
         if self._nowhere:
             raise UserError("The name of the output is empty.", Exit.USAGE)
-        for name in self.names:
-            path = self.folder / name
-            if os.path.realpath(path) in self._inputs:
-                raise UserError(f"{str(path)!r} is read from; write to another file.", Exit.OUTPUT)
-            if path.is_dir():
-                raise UserError(f"{str(path)!r} is a folder; name a file to write.", Exit.OUTPUT)
-            if path.exists() and not self._overwrite:
-                raise UserError(f"{str(path)!r} exists already; say --overwrite to replace it.", Exit.OUTPUT)
+        if self.folder.is_symlink() and not self.folder.exists():
+            said = f"{str(self.folder)!r} is a link that leads nowhere; remove it or name another folder."
+            raise UserError(said, Exit.OUTPUT)
+        self._check_files()
         parent = self.folder
         while not parent.exists() and parent != parent.parent:
             parent = parent.parent
@@ -84,12 +90,54 @@ class Outputs:
                 raise unwritable(self.folder, error) from error  # all that is done meanwhile is writing
             raise
 
+    @property
+    def _together(self) -> bool:
+        """Whether there are several files, which must be of one run."""
+        return len(self.names) > 1
+
+    def _is_read(self, name: str) -> bool:
+        return os.path.realpath(self.folder / name) in self._inputs
+
+    def _check_files(self) -> None:
+        """Reject files that must be kept: those that are read, and those that exist, the manifest too."""
+        for name in self.names:
+            if self._is_read(name):
+                raise UserError(f"{str(self.folder / name)!r} is read from; write to another file.", Exit.OUTPUT)
+        before = read_manifest(self.folder)
+        left = "" if before is None or before.finished else ", of a run that has not finished"
+        manifest = [NAME] if before is None and self._together else []  # else it is our own
+        for name in [*self.names, *self._superseded(before), *manifest]:
+            self._check_free(self.folder / name, left)
+
+    def _check_free(self, path: Path, left: str) -> None:
+        if not os.path.lexists(path):
+            return
+        try:
+            target = regular_target(path)
+        except OSError as error:
+            raise UserError(str(error), Exit.OUTPUT) from error
+        if occupied(target) and not self._overwrite:
+            raise UserError(f"{str(path)!r} exists already{left}; say --overwrite to replace it.", Exit.OUTPUT)
+
+    def _superseded(self, before: Manifest | None) -> list[str]:
+        """Results of the run before that this one does not write: they would be taken for its own."""
+        if before is None or not self._together:
+            return []
+        names = [name for name in RESULTS if name not in self.names and not self._is_read(name)]
+        return [name for name in names if before.wrote(self.folder / name)]
+
     def _place(self, stage: Path) -> None:
         self.check()  # nobody else wrote meanwhile
         try:
-            for path in sorted(stage.iterdir()):
-                os.replace(path, self.folder / path.name)
-            stage.rmdir()
+            if self._together:
+                self.removed = self._superseded(read_manifest(self.folder))
+                place_together(stage, self.folder, self.removed)
+            else:
+                place_one(stage / self.names[0], self.folder / self.names[0])
+            shutil.rmtree(stage, ignore_errors=True)
+        except NotPutBackError as error:
+            said = unwritable(self.folder, error)
+            raise UserError(f"{said} The files that were there are in {error.filename!r}.", said.code) from error
         except OSError as error:
             raise unwritable(self.folder, error) from error
 
@@ -149,18 +197,29 @@ def write_table(path: Path, blocks: Iterator[Columns]) -> None:
 
 
 def write_csv(stream: IO[str], blocks: Iterator[Columns], delimiter: str = ",") -> None:
-    """Write blocks of rows as text, numbers to six digits."""
-    writer = csv.writer(stream, delimiter=delimiter, lineterminator="\n")
+    """Write blocks of rows as text, numbers to six digits; texts so that no spreadsheet runs them.
+
+    On a terminal what would steer it is written out.
+    """
+    seen = shown if stream.isatty() else str
     for index, block in enumerate(blocks):
         if index == 0:
-            writer.writerow(block)
-        writer.writerows(zip(*map(_cells, block.values()), strict=True))
+            stream.write(delimiter.join(_quoted(guarded(seen(name))) for name in block) + "\n")
+        rows = zip(*(_cells(column, seen) for column in block.values()), strict=True)
+        stream.writelines(delimiter.join(row) + "\n" for row in rows)
 
 
-def _cells(column: NDArray[Any]) -> list[Any]:
-    if column.dtype.kind != "f":
-        return list(column.tolist())
-    return [f"{value:.6g}" for value in column.tolist()]
+def _cells(column: NDArray[Any], seen: Callable[[str], str]) -> list[str]:
+    if column.dtype.kind == "f":
+        return [f"{value:.6g}" for value in column.tolist()]
+    if column.dtype.kind in "biu":
+        return [str(value) for value in column.tolist()]
+    return [_quoted(guarded(seen(str(value)))) for value in column.tolist()]
+
+
+def _quoted(text: str) -> str:
+    """A field that is one cell wherever it is opened: some programs cut at semicolons, all at ends of lines."""
+    return '"' + text.replace('"', '""') + '"' if _CUTS.search(text) else text
 
 
 def _write_parquet(path: Path, blocks: Iterator[Columns]) -> None:

@@ -10,9 +10,11 @@ from types import TracebackType
 from typing import Self
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from powerkmeans.cli.memory import duration
+from powerkmeans.escapes import shown
 from powerkmeans.types import Iteration
 
 # nothing is shown before this many seconds; no time left before that many, nor before that share of the work
@@ -88,7 +90,7 @@ class Bar:
         if self._task is None:
             self._progress.start()
             self._task = self._progress.add_task(self._title, total=total, about="", left="")
-        about = ", ".join(part for part in (self._what, about) if part)
+        about = escape(shown(", ".join(part for part in (self._what, about) if part)))
         completed = None if share is None else min(share, 1.0)
         self._progress.update(self._task, total=total, completed=completed, about=about, left=left)
 

@@ -116,7 +116,7 @@ def check_coverage(samples: Samples) -> None:
     bare = np.flatnonzero(np.all([np.isnan(values[:, 0]) for values in given], axis=0))
     if len(bare):
         row = int(bare[0])
-        name = f"row {row}" if samples.ids is None else f"{samples.ids.column} {samples.ids.values[row]!r}"
+        name = f"row {row}" if samples.ids is None else samples.ids.called(row)
         raise UserError(f"{counted(len(bare), 'sample')} without any view, the first is {name}; leave them out.")
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerkmeans.cli.errors import UserError, listed, near
+from powerkmeans.escapes import shown
 
 # where the wanted columns stand in a header: (header, name of the file) -> positions
 Choose = Callable[[Sequence[str], str], list[int]]
@@ -23,6 +24,10 @@ class Ids(NamedTuple):
     column: str
     values: NDArray[Any]
     integers: bool
+
+    def called(self, row: int) -> str:
+        """What a row is called, for messages."""
+        return f"{shown(self.column)} {self.values[row]!r}"
 
 
 @dataclass(frozen=True)
@@ -78,7 +83,7 @@ class Table:
         """Where a row is found, for messages."""
         if self.lines is not None:
             return f"line {self.lines[row]}"
-        return f"row {row}" if self.ids is None else f"row {row} ({self.ids.column} {self.ids.values[row]!r})"
+        return f"row {row}" if self.ids is None else f"row {row} ({self.ids.called(row)})"
 
 
 def id_place(header: Sequence[str], request: Request, source: str) -> int | None:

@@ -7,7 +7,7 @@ import math
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -21,6 +21,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from powerkmeans.cli.progress import Bar
+from powerkmeans.escapes import shown
 
 # a pipe has no width; nothing in it is to be cut
 _WIDE = 500
@@ -44,19 +45,25 @@ class Terminal:
     def say(self, text: str) -> None:
         """A line on stderr."""
         if not self.quiet:
-            self._err.print(Text(text, style="dim"), soft_wrap=True)
+            self._err.print(Text(_lines(text), style="dim"), soft_wrap=True)
 
     def note(self, text: str) -> None:
         """Something worth knowing, on stderr and in the JSON answer."""
         if text not in self.notes:
             self.notes.append(text)
             if not self.quiet:
-                self._err.print(Text.assemble(("Note  ", "yellow"), text), soft_wrap=True)
+                self._err.print(Text.assemble(("Note  ", "yellow"), _lines(text)), soft_wrap=True)
+
+    def note_all(self, texts: Iterable[str]) -> None:
+        """Several things worth knowing."""
+        for text in texts:
+            self.note(text)
 
     def show(self, *items: Any) -> None:
         """Part of an answer, on stdout; without the spaces at the ends of lines where nobody looks."""
         for item in items:
             wrap = isinstance(item, (str, Text))
+            item = Text(_lines(item)) if isinstance(item, str) else item  # noqa: PLW2901
             if sys.stdout.isatty():
                 self._wide_enough(item).print(item, soft_wrap=wrap)
                 continue
@@ -96,9 +103,14 @@ def _width(stream: Any) -> int | None:
     return None if stream.isatty() else _WIDE
 
 
+def _lines(text: str) -> str:
+    """A text that may have several lines, with whatever else steers a terminal written out."""
+    return shown(text, keep="\n")
+
+
 def heading(text: str, about: str = "") -> Text:
     """A title, and what it is about."""
-    return Text.assemble((text, "bold"), ("  " + about if about else "", "dim"))
+    return Text.assemble((shown(text), "bold"), ("  " + shown(about) if about else "", "dim"))
 
 
 def grid(header: Sequence[str], rows: Sequence[Sequence[Any]], *, left: int = 1) -> Any:
@@ -107,13 +119,14 @@ def grid(header: Sequence[str], rows: Sequence[Sequence[Any]], *, left: int = 1)
     Only the last column of a table of texts alone may be folded.
     """
     table = RichTable(box=SIMPLE_HEAD, header_style="dim", show_edge=False, pad_edge=False)
+    texts = [[cell if isinstance(cell, Text) else Text(shown(str(cell))) for cell in row] for row in rows]
     for place, name in enumerate(header):
         fold = place == len(header) - 1 and left == len(header)
-        widest = max([cell_len(name), *(cell_len(str(row[place])) for row in rows)])
+        widest = max([cell_len(name), *(cell_len(row[place].plain) for row in texts)])
         justify: Any = "left" if place < left else "right"
         table.add_column(name, justify=justify, no_wrap=not fold, min_width=None if fold else widest)
-    for row in rows:
-        table.add_row(*(cell if isinstance(cell, Text) else Text(str(cell)) for cell in row))
+    for row in texts:
+        table.add_row(*row)
     return Padding(table, (1, 0, 0, 2), expand=False)
 
 
@@ -123,13 +136,13 @@ def facts(pairs: Sequence[tuple[str, Any]]) -> Any:
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in pairs:
-        table.add_row(name, value if isinstance(value, Text) else Text(str(value)))
+        table.add_row(name, value if isinstance(value, Text) else Text(shown(str(value))))
     return Padding(table, (1, 0, 0, 2), expand=False)
 
 
 def paragraph(text: str) -> Any:
     """A text that is folded between words."""
-    return Padding(Text(text), (0, 0, 0, 2), expand=False)
+    return Padding(Text(_lines(text)), (0, 0, 0, 2), expand=False)
 
 
 def share_bar(share: float, largest: float) -> Text:

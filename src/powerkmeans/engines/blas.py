@@ -1,4 +1,4 @@
-"""One process-wide hold on BLAS threads, counted, so that overlapping fits restore what they found."""
+"""One process-wide hold on BLAS threads: overlapping fits run on one thread each and restore what they found."""
 
 from __future__ import annotations
 
@@ -10,48 +10,131 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-_lock = threading.Lock()
-_controller: ThreadpoolController | None = None
-_holders = 0
-_restore: Any = None
-_threads_before = 1
-
-
-def _forget() -> None:
-    """In a forked child nobody holds anything: the threads that did are not there."""
-    global _lock, _holders, _restore
-    _lock, restore = threading.Lock(), _restore
-    _holders, _restore = 0, None
-    if restore is not None:
-        restore.__exit__(None, None, None)
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
+# the garbage collector may end a hold while another begins in the same thread, so the lock must let it in
+_lock = threading.RLock()
+_holds: set[_Hold] = set()
+_known: list[_Library] | None = None
+# how often a limit is set before whoever else sets it at the same moment has won
+_TRIES = 10
 
 
 @contextmanager
 def single_threaded_blas() -> Iterator[int]:
     """Hold BLAS to one thread while inside; yield how many threads it was allowed before.
 
-    Thread limits belong to the process: the first to enter sets them and the last to leave restores
-    them, whichever fit that is.
+    Most limits belong to the process: the first to enter sets them and the last to leave restores them, whichever
+    fit that is. What others set meanwhile is undone whenever anyone enters, so whoever computes enters for each
+    piece of work, also inside another hold.
     """
-    global _controller, _holders, _restore, _threads_before
-    with _lock:
-        if _holders == 0:
-            if _controller is None:  # looking for libraries takes milliseconds; numpy and scipy are loaded by now
-                _controller = ThreadpoolController().select(user_api="blas")
-            _threads_before = max((lib["num_threads"] for lib in _controller.info()), default=os.cpu_count() or 1)
-            _restore = _controller.limit(limits=1)
-            _restore.__enter__()
-        _holders += 1
-        allowed = _threads_before
+    hold = _Hold()
     try:
+        with _lock:
+            allowed = hold.begin()
         yield allowed
     finally:
         with _lock:
-            _holders -= 1
-            if _holders == 0:
-                _restore.__exit__(None, None, None)
-                _restore = None
+            hold.end()
+
+
+class _Library:
+    """The limit of one library, and what it was before it was held."""
+
+    def __init__(self, controller: Any) -> None:
+        self._controller = controller
+        self._process_wide = True if getattr(controller, "threading_layer", None) == "pthreads" else None
+        self.before = 1
+
+    def hold(self, own: list[tuple[_Library, int]]) -> None:
+        """Allow one thread; note in ``own`` what the calling thread has to restore, if the limit is its own.
+
+        Whoever sets a limit during a hold has found our 1 and will restore it. So the largest number that was
+        ever seen is the one that was meant to last.
+        """
+        found = self._controller.num_threads or 1
+        self.before = max(self.before, found)
+        if found == 1:
+            return
+        own.append((self, found))
+        if self._process_wide is None:
+            self._process_wide = self._reaches_other_threads(found)
+        else:
+            self.set(1)
+        if self._process_wide:
+            own.pop()
+
+    def release(self) -> None:
+        """Restore a limit that belongs to the process."""
+        if self._process_wide and self._controller.num_threads == 1:
+            self.set(self.before)
+        self.before = 1
+
+    def set(self, n_threads: int) -> None:
+        """Set the limit, also where another thread has reserved that right (threadpoolctl 3.8 and later)."""
+        give_up_control = getattr(self._controller, "clear_controlling_thread", lambda force=False: None)
+        for _ in range(_TRIES):
+            give_up_control(force=True)
+            self._controller.set_num_threads(n_threads)
+            give_up_control()
+            if self._controller.num_threads == n_threads:
+                return
+
+    def _reaches_other_threads(self, found: int) -> bool:
+        """Whether another thread, which has the same limit, sees that it is set to 1 here."""
+        there = self._seen_elsewhere()
+        self.set(1)
+        return there == found and self._seen_elsewhere() == 1
+
+    def _seen_elsewhere(self) -> int:
+        seen: list[int] = []
+        thread = threading.Thread(target=lambda: seen.append(self._controller.num_threads))
+        thread.start()
+        thread.join()
+        return seen[0]
+
+
+class _Hold:
+    """One entrance: what it changed for its own thread alone."""
+
+    def __init__(self) -> None:
+        self._own: list[tuple[_Library, int]] = []
+        self._thread = threading.get_ident()
+
+    def begin(self) -> int:
+        _holds.add(self)
+        libraries = _libraries()
+        for library in libraries:
+            library.hold(self._own)
+        return max(library.before for library in libraries) if libraries else os.cpu_count() or 1
+
+    def end(self) -> None:
+        _holds.discard(self)
+        if threading.get_ident() == self._thread:  # a generator may be closed by another thread
+            while self._own:
+                library, n_threads = self._own.pop()
+                library.set(n_threads)
+        if not _holds:
+            for library in _libraries():
+                library.release()
+
+
+def _libraries() -> list[_Library]:
+    """Everything that can be held: looking takes milliseconds, and numpy and scipy are loaded by now."""
+    global _known
+    if _known is None:
+        found = ThreadpoolController().select(user_api="blas").lib_controllers
+        _known = [_Library(controller) for controller in found]
+    return _known
+
+
+def _forget() -> None:
+    """In a forked child nobody holds anything: the threads that did are not there."""
+    _holds.clear()
+    for library in _known or ():
+        if library.before > 1:
+            library.set(library.before)
+        library.before = 1
+    _lock.release()
+
+
+if hasattr(os, "register_at_fork"):  # the lock is taken so that no child is born in the middle of a change
+    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_forget)

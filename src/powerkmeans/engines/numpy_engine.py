@@ -248,7 +248,7 @@ class NumpyEngine:
 
         def quiet(item: tuple[int, tuple[Array, ...]]) -> T:
             # infinities and underflow are legitimate limits in the equations; NaN and 0-division are not
-            with np.errstate(over="ignore", under="ignore"):
+            with np.errstate(over="ignore", under="ignore"), single_threaded_blas():
                 return task(*item)
 
         with single_threaded_blas() as allowed, closing(self._raw_blocks()) as waiting:

@@ -53,10 +53,8 @@ def zero_where_absent(rows: Array, present: Array) -> Array:
 
 
 def _words(values: Array) -> NDArray[np.uint64]:
-    positive_zero = np.ascontiguousarray(values) + values.dtype.type(0)
-    if values.dtype == np.float64:
-        return positive_zero.view(np.uint64)
-    return positive_zero.astype(np.float32, copy=False).view(np.uint32).astype(np.uint64)
+    """Numbers as words: equal ones give equal words, whatever their type, and both zeros are one."""
+    return (np.ascontiguousarray(values, dtype=np.float64) + 0.0).view(np.uint64)
 
 
 def _mix(words: NDArray[np.uint64]) -> NDArray[np.uint64]:

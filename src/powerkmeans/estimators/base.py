@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from powerkmeans.callbacks import CallbackSupportMixin
 from powerkmeans.estimators.chunks import Collected, collect, owned
+from powerkmeans.files import Target
 from powerkmeans.fit import apply, fit_views, model_statistics, warn_if_unwell
 from powerkmeans.gram import check_exact_views
 from powerkmeans.model import FitResult, history_table, stream_table
@@ -42,8 +43,11 @@ class PowerKMeansBase(
     _layout: Layout | None
     _collected: Collected | None = None
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the fitted model to one .npz file that contains no pickle; see :func:`powerkmeans.load`.
+
+        A file that exists and is not empty is kept, which is an error, unless ``overwrite=True``. Only regular
+        files are written, whole or not at all; a link is followed to the file that it leads to.
 
         In the middle of a stream the rows that ``partial_fit`` has collected are kept too, so the stream goes on
         from the file as it would have without. With ``random_state=None``, or a generator, later fits draw anew.
@@ -54,7 +58,7 @@ class PowerKMeansBase(
                 f"none to save. Go on with partial_fit until there are {self.n_clusters} different ones and more."
             )
         check_is_fitted(self)
-        save_estimator(self, path)
+        save_estimator(self, path, overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -114,10 +118,10 @@ class PowerKMeansBase(
         """Whether a model is there to go on from, and not one of the first rows alone."""
         return hasattr(self, "_fit") and self._collected is None
 
-    def _apply(self, views: Views, function: Any, out: Path = None, *, entire: bool = False) -> Array:
+    def _apply(self, views: Views, function: Any, out: Target | None = None, *, entire: bool = False) -> Array:
         return apply(self._fit.model, views, self.engine, function, entire=entire, out=out)
 
-    def _labels(self, views: Views, noise_threshold: float | None, out: Path) -> Array:
+    def _labels(self, views: Views, noise_threshold: float | None, out: Target | None) -> Array:
         if noise_threshold is None:
             return self._apply(views, block_labels, out)
         self._check_threshold(noise_threshold)
@@ -130,7 +134,7 @@ class PowerKMeansBase(
         if not np.isscalar(threshold) or isinstance(threshold, (str, bool)) or not 0 <= float(threshold) <= 1:  # type: ignore[arg-type]
             raise ValueError(f"noise_threshold must be a number between 0 and 1, got {threshold!r}.")
 
-    def _distances(self, views: Views, out: Path = None) -> Array:
+    def _distances(self, views: Views, out: Target | None = None) -> Array:
         return apply(self._fit.model, views, self.engine, block_distances, precise=True, out=out)
 
     def _score(self, views: Views) -> float:
@@ -192,6 +196,11 @@ def learns_from_streams(estimator: Any) -> bool:
             "feature_map='rff' or 'nystroem'."
         )
     return True
+
+
+def target(out: Path, overwrite: bool) -> Target | None:
+    """The file that answers go to, if one was named."""
+    return None if out is None else Target(out, overwrite)
 
 
 def _labels_without_noise(block: Block, inputs: PassInput, threshold: float) -> Array:

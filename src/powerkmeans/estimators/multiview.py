@@ -10,7 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from powerkmeans.callbacks import with_callbacks
-from powerkmeans.estimators.base import Path, PowerKMeansBase, learns_from_streams
+from powerkmeans.estimators.base import Path, PowerKMeansBase, learns_from_streams, target
 from powerkmeans.model import FitResult
 from powerkmeans.objective.block import block_outlier_scores, block_probabilities, block_typicality
 from powerkmeans.settings import check_settings
@@ -308,50 +308,57 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         return self.fit(X, sample_weight=sample_weight, present=present).labels_
 
     def predict(
-        self, X: Any, *, present: Any = None, noise_threshold: float | None = None, out: Path = None
+        self,
+        X: Any,
+        *,
+        present: Any = None,
+        noise_threshold: float | None = None,
+        out: Path = None,
+        overwrite: bool = False,
     ) -> Array:
         """Return the cluster of each sample: the one of largest probability.
 
         With ``noise_threshold``, samples whose outlier score is above it get -1. With ``out``, answers go to that
-        .npy file as they come, and are returned as a memory map of it. ``present`` is as in :meth:`fit`.
+        .npy file as they come, and are returned as a memory map of it; a file that exists is kept, which is an
+        error, unless ``overwrite=True``. ``present`` is as in :meth:`fit`.
         """
-        return self._labels(self._check_new(X, present), noise_threshold, out)
+        return self._labels(self._check_new(X, present), noise_threshold, target(out, overwrite))
 
-    def predict_proba(self, X: Any, *, present: Any = None, out: Path = None) -> Array:
+    def predict_proba(self, X: Any, *, present: Any = None, out: Path = None, overwrite: bool = False) -> Array:
         """Return each sample's membership of each cluster; rows sum to one.
 
-        ``out`` is as in :meth:`predict`; ``present`` as in :meth:`fit`.
+        ``out`` and ``overwrite`` are as in :meth:`predict`; ``present`` as in :meth:`fit`.
         """
-        return self._apply(self._check_new(X, present), block_probabilities, out)
+        return self._apply(self._check_new(X, present), block_probabilities, target(out, overwrite))
 
-    def transform(self, X: Any, *, present: Any = None, out: Path = None) -> Array:
+    def transform(self, X: Any, *, present: Any = None, out: Path = None, overwrite: bool = False) -> Array:
         """Return the distance of each sample to each centroid, over all views by their weights.
 
-        ``out`` is as in :meth:`predict`; ``present`` as in :meth:`fit`.
+        ``out`` and ``overwrite`` are as in :meth:`predict`; ``present`` as in :meth:`fit`.
         """
-        return self._distances(self._check_new(X, present), out)
+        return self._distances(self._check_new(X, present), target(out, overwrite))
 
     def fit_transform(self, X: Any, y: None = None, sample_weight: Any = None, present: Any = None) -> Array:
         """Fit and return the distance of each sample to each centroid."""
         self.fit(X, sample_weight=sample_weight, present=present)
         return self._distances(self._check_new(X, present))
 
-    def typicality(self, X: Any, *, present: Any = None, out: Path = None) -> Array:
+    def typicality(self, X: Any, *, present: Any = None, out: Path = None, overwrite: bool = False) -> Array:
         """Return how typical each sample is of its nearest cluster, in [0, 1].
 
         Always 1 for ``membership="fuzzy"``, which has no notion of it.
-        ``out`` is as in :meth:`predict`; ``present`` as in :meth:`fit`.
+        ``out`` and ``overwrite`` are as in :meth:`predict`; ``present`` as in :meth:`fit`.
         """
-        return self._apply(self._check_new(X, present), block_typicality, out, entire=True)
+        return self._apply(self._check_new(X, present), block_typicality, target(out, overwrite), entire=True)
 
-    def outlier_score(self, X: Any, *, present: Any = None, out: Path = None) -> Array:
+    def outlier_score(self, X: Any, *, present: Any = None, out: Path = None, overwrite: bool = False) -> Array:
         """Return ``1 - typicality``: the larger, the farther from every cluster.
 
         It approaches 1 for ``feature_map="identity"``. In the feature space of a kernel no sample is farther than
         a bounded distance, so scores have a ceiling below 1: rank by them. Always 0 for ``membership="fuzzy"``.
-        ``out`` is as in :meth:`predict`; ``present`` as in :meth:`fit`.
+        ``out`` and ``overwrite`` are as in :meth:`predict`; ``present`` as in :meth:`fit`.
         """
-        return self._apply(self._check_new(X, present), block_outlier_scores, out, entire=True)
+        return self._apply(self._check_new(X, present), block_outlier_scores, target(out, overwrite), entire=True)
 
     def score(self, X: Any, y: None = None, sample_weight: Any = None, present: Any = None) -> float:
         """Return minus the mean loss of the samples at ``s_``.

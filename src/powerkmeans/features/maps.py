@@ -35,6 +35,7 @@ class FourierMap:
         return 2 * self.n_components
 
     def __call__(self, X: Array, xp: Any) -> Array:
+        _check_columns(X, len(self.origin))
         phase = self._sparse_phase(X, xp) if hasattr(X, "toarray") else (X - self.origin) @ self.frequencies
         scale = 1 / math.sqrt(self.n_components)
         return xp.concat([xp.sin(phase), xp.cos(phase)], axis=1) * scale
@@ -57,6 +58,7 @@ class IdentityMap:
         return self.n_components
 
     def __call__(self, X: Array, xp: Any) -> Array:
+        _check_columns(X, self.n_components)
         return as_dense(X)
 
 
@@ -82,6 +84,7 @@ class NystroemMap:
         return int(self.normalization.shape[1])
 
     def __call__(self, X: Array, xp: Any) -> Array:
+        _check_columns(X, len(self.origin))
         kernel = KERNELS[self.kernel]
         if hasattr(X, "toarray") and kernel.takes_sparse and not self.origin.any():
             rows = X.astype(xp.float64)
@@ -91,6 +94,12 @@ class NystroemMap:
 
 
 BaseMap = FourierMap | IdentityMap | NystroemMap
+
+
+def _check_columns(X: Array, n_columns: int) -> None:
+    """Rows of one column would be stretched to any width without a word."""
+    if X.shape[1] != n_columns:
+        raise ValueError(f"The rows have {X.shape[1]} columns, but the map was made for {n_columns}.")
 
 
 @dataclass(frozen=True)
@@ -133,17 +142,21 @@ class CentredMap:
 
 @dataclass(frozen=True)
 class WholeMap(CentredMap):
-    """Landmarks' features with the squared lengths of the kernel, k(x, x) = 1, in place of their own.
+    """Landmarks' features and, as one more, the length of what they miss of a kernel with k(x, x) = 1.
 
     A sample far from all landmarks has features near zero, as if it were amid the data. What they miss of it is
     orthogonal to everything else, so it adds to its distance from every centroid, and tells how far off it is.
     """
 
-    def rows_and_norms(self, X: Array, start: int, present: Array | None) -> tuple[Array, Array]:
-        seen = self.base(X, np)
-        features = (seen - self.mean).astype(self.dtype, copy=False) * np.asarray(self.scale, dtype=self.dtype)
-        missed = np.maximum(1 - np.vecdot(seen, seen), 0) * self.scale**2
-        return features, np.vecdot(features, features) + missed.astype(self.dtype)
+    @property
+    def n_outputs(self) -> int:
+        return self.base.n_outputs + 1
+
+    def __call__(self, X: Array, xp: Any) -> Array:
+        seen = self.base(X, xp)
+        missed = xp.sqrt(xp.maximum(1 - xp.vecdot(seen, seen), xp.zeros((), dtype=seen.dtype)))
+        features = xp.concat([seen - self.mean, missed[:, None]], axis=1)
+        return features.astype(self.dtype, copy=False) * np.asarray(self.scale, dtype=self.dtype)
 
 
 def whole(feature_map: CentredMap) -> CentredMap:

@@ -21,6 +21,8 @@ _OVERSAMPLING, _KRYLOV_WIDTH = 8, 512
 # steps of the subspace: for starts, which four digits of the exponent are enough for, and for the exponent itself
 QUICK_STEPS, FULL_STEPS = 4, 16
 _FIXED_POINT_STEPS, _FIXED_POINT_TOL = 100, 1e-9
+# the loss is stationary at the fixed point, so a step of this length is off by its square
+_LOSS_TOL = 1e-3
 # what is left of a block of length one below this is rounding
 _EXHAUSTED = 1e-10
 _TINY = float(np.finfo(np.float64).tiny)
@@ -91,7 +93,7 @@ def collapsed_losses(task: Task) -> Float64Array:
     """Each view's loss with all centroids at one point and even view weights."""
     task = task.on_explicit
     even = replace(task, problem=replace(task.problem, entropy=math.inf))
-    _, sums = _fixed_point(even, _at_mean(even))
+    _, sums = _fixed_point(even, _at_mean(even), _LOSS_TOL)
     return sums.loss
 
 
@@ -106,7 +108,9 @@ def _at_mean(task: Task) -> CollapseInput:
     )
 
 
-def _fixed_point(task: Task, inputs: CollapseInput) -> tuple[CollapseInput, PullSums]:
+def _fixed_point(
+    task: Task, inputs: CollapseInput, tol: float = _FIXED_POINT_TOL
+) -> tuple[CollapseInput, PullSums]:
     """Iterate ``mu_l = sum_i q_il g_i phi_il / sum_i q_il g_i`` and the views' weights until they stay."""
     problem = task.problem
     for _ in range(_FIXED_POINT_STEPS):
@@ -118,7 +122,7 @@ def _fixed_point(task: Task, inputs: CollapseInput) -> tuple[CollapseInput, Pull
         moved = float(np.sum(((point - inputs.point) * scale) ** 2))
         scatter = float(inputs.view_weights @ problem.scatter)
         turned = float(np.max(np.abs(weights - inputs.view_weights)))
-        if moved <= _FIXED_POINT_TOL**2 * scatter and turned <= _FIXED_POINT_TOL:
+        if moved <= tol**2 * scatter and turned <= tol:
             break
         inputs = replace(inputs, point=point, view_weights=weights)
     return inputs, sums

@@ -14,13 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack, solve_triangular
 
-from powerkmeans.features.exact import CentredKernel
+from powerkmeans.features.exact import CentredKernel, ExactMap
 from powerkmeans.features.maps import CentredMap
 from powerkmeans.types import Array, Block, Engine, Float64Array, Problem, RowSample
 
 EXPLICIT_ROWS = 2048
 # what is left of a squared length below this share of the largest is rounding
 _SMALLEST_PIVOT = 1e-12
+# rounding above this share of k(x, x) leaves nothing of a kernel
+LOST_KERNEL = 0.1
 # and what is left of an entry above this share tells of a matrix that is not positive semi-definite
 _INDEFINITE = 1e-6
 # ... unless rounding explains it, which elimination multiplies
@@ -99,14 +101,22 @@ def make_explicit(
         if isinstance(feature_map, CentredKernel):
             assert sample.rows is not None
             gram = engine.map_rows(_columns, (index, sample.rows))[sample.rows] * there
-            noise = feature_map.base.noise * feature_map.scale**2
-            factor = _factor(gram, sample.rows, noise, names[index])
+            _check_sharpness(feature_map.base, names[index])
+            factor = _factor(gram, sample.rows, feature_map.base.noise * feature_map.scale**2, names[index])
             factors.append(factor)
             views.append(factor.features)
         else:
             factors.append(None)
             views.append(feature_map(rows, np) * there[:, None])
     return Explicit(sample._replace(views=tuple(views)), tuple(factors), engine)
+
+
+def _check_sharpness(base: ExactMap, name: str) -> None:
+    if base.bandwidth > 0 and base.noise > LOST_KERNEL:
+        raise ValueError(
+            f"view {name!r}: bandwidth={base.bandwidth:g} is so small beside the extent of the rows that rounding "
+            "decides which are alike; use bandwidth='median', or leave out far outliers."
+        )
 
 
 def _factor(gram: Float64Array, rows: NDArray[np.intp], noise: float, name: str) -> Factor:

@@ -15,13 +15,13 @@ from scipy.stats import rankdata
 from powerkmeans.features.bandwidth import median_distance, weighted_median
 from powerkmeans.features.exact import PRECOMPUTED
 from powerkmeans.features.kernels import KERNELS, Kernel, as_dense
-from powerkmeans.features.maps import FourierMap, NystroemMap
+from powerkmeans.features.maps import CentredMap, FourierMap, NystroemMap
 from powerkmeans.fitting.task import Task
 from powerkmeans.streams import thin
 from powerkmeans.types import Float64Array, RowSample
 
-# rows that are looked at, fewer where they are wide, and how few say nothing
-ROWS, SMALLEST_LOOK, FEWEST_ROWS = 200, 64, 64
+# rows that are looked at, fewer where they are wide; how few say nothing of columns and maps, and of a kernel
+ROWS, SMALLEST_LOOK, FEWEST_ROWS, FEWEST_NEIGHBOURS = 200, 64, 64, 8
 # multiplications that one kernel matrix may take
 _WORK = 2**25
 # a kernel is flat if all but this share of its values are above the other: it is linear then
@@ -30,6 +30,10 @@ FLAT_SHARE, FLAT_VALUE = 0.05, 0.99
 ALONE, _QUERIES = 0.2, 64
 # rows this many times as far from the median as half of them are left aside: beside them the others look alike
 _FAR = 1e5
+# rounding above this share of the distances between most rows shows in their clusters
+LARGEST_ROUNDING = 0.01
+# most rows are nothing beside outliers below this share of the scatter: a fit then ends before it parts them
+_NEGLIGIBLE = 1e-13
 # bandwidths below this share of the largest entry are lost in expanded squares
 _SHARPEST = 1e-7
 # a kernel of fewer directions is not local, and more are not counted on so few rows
@@ -82,13 +86,14 @@ def look_at_view(task: Task, index: int) -> Seen:
     look = None if own.kernel == PRECOMPUTED else _look(task, index)
     if look is None:
         return Seen([])
-    columns = about_columns(look)
+    few = len(look.sample.weight) < FEWEST_ROWS
+    columns = [] if few else about_columns(look)
     if bandwidth is None:
-        return Seen(columns)
+        return Seen(columns + about_outliers(look, feature_map, float(task.problem.scatter[index])))
     kernel, base = KERNELS[own.kernel], feature_map.base
     gram = _gram(kernel, look.scaled, look.scaled, bandwidth / look.unit)
     wrong = about_flatness(gram, look, kernel, bandwidth) or about_loneliness(gram, look, kernel, bandwidth)
-    if wrong or n_clusters == 1 or not isinstance(base, (FourierMap, NystroemMap)):
+    if wrong or few or n_clusters == 1 or not isinstance(base, (FourierMap, NystroemMap)):
         return Seen(columns + wrong)
     wrong = about_directions(gram, look, kernel, base, bandwidth)
     if wrong:  # what is wrong with the bandwidth comes first
@@ -103,7 +108,7 @@ def look_at_view(task: Task, index: int) -> Seen:
 def _look(task: Task, index: int) -> Look | None:
     """Draw the rows to look at; None if there are too few, or their differences overflow."""
     sample = task.prepared.samples[index]
-    if len(sample.weight) < FEWEST_ROWS:
+    if len(sample.weight) < FEWEST_NEIGHBOURS:
         return None
     times = task.stream("guidance").standard_exponential(len(sample.weight))
     size = int(np.clip((_WORK / sample.views[0].shape[1]) ** 0.5, SMALLEST_LOOK, ROWS))
@@ -123,6 +128,23 @@ def _look(task: Task, index: int) -> Look | None:
 
 def _gram(kernel: Kernel, left: Float64Array, right: Float64Array, bandwidth: float) -> Float64Array:
     return kernel.gram(left, right, max(bandwidth, _SHARPEST))
+
+
+def about_outliers(look: Look, feature_map: CentredMap, scatter: float) -> list[str]:
+    """Whether plain columns have rows so far off that rounding, or the stop rule, loses all others.
+
+    Columns are centred at their mean. Where outliers have moved it by ``D``, the others are rounded to ``eps D``.
+    """
+    bulk = look.unit * math.sqrt(look.share @ np.vecdot(look.scaled, look.scaled))
+    moved = float(np.linalg.norm(feature_map.mean.astype(np.float64) - look.mean))
+    lost = float(np.finfo(feature_map.dtype).eps) * moved > LARGEST_ROUNDING * bulk
+    if not lost and (feature_map.scale * bulk) ** 2 > _NEGLIGIBLE * scatter:
+        return []
+    return [
+        f"far outliers: they have moved the mean of the rows by {moved:.2g}, where most lie within {bulk:.2g} "
+        f"of each other, which {feature_map.dtype} hardly tells apart from there. Leave them out, clip them, or "
+        "use feature_map='nystroem', which does not see how far they are."
+    ]
 
 
 def about_flatness(gram: Float64Array, look: Look, kernel: Kernel, bandwidth: float) -> list[str]:

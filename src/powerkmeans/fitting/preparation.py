@@ -77,8 +77,10 @@ class Prepared(NamedTuple):
 def prepare_features(views: Views, settings: Settings, seed: int) -> Prepared:
     """Choose bandwidths, draw the maps, centre and scale the features, and keep them if they fit the budget.
 
-    Views that are constant are left out.
+    Views that are constant are left out, and the others taken in the order of their names: sums over views have
+    the same bits then in whatever order they are given.
     """
+    views = views.select(sorted(range(len(views.names)), key=views.names.__getitem__))
     own = settings.of_views(views.names)
     if any(mine.feature_map == "exact" for mine in own):
         views = views._replace(weight=views.weight.astype(np.float64))

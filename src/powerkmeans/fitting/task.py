@@ -47,7 +47,7 @@ class Task:
         inputs = prepare_training(parameters, s, self.problem, prepared.engine.dtype)
         if self.problem.dual:
             return prepared.engine.fold(block_statistics, inputs)
-        if not prepared.engine.stored and kernel.takes_raw(prepared.maps, prepared.views.arrays):
+        if not prepared.engine.stored and kernel.takes_raw(inputs, prepared.maps, prepared.views.arrays):
             return prepared.rows.fold(kernel.raw_statistics, RawInput(inputs, prepared.maps))
         return prepared.engine.fold(kernel.statistics, inputs)
 

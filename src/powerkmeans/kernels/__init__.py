@@ -9,7 +9,7 @@ from typing import Protocol
 
 from powerkmeans.features.maps import CentredMap
 from powerkmeans.kernels.compiled import CompiledKernel, RawInput
-from powerkmeans.kernels.library import find_target
+from powerkmeans.kernels.library import find_target, why_missing
 from powerkmeans.objective.block import PassInput, block_statistics
 from powerkmeans.types import Array, Block, FeatureMap, PassStatistics
 
@@ -23,7 +23,7 @@ class Kernel(Protocol):
     def name(self) -> str: ...
     def statistics(self, block: Block, inputs: PassInput) -> PassStatistics: ...
     def raw_statistics(self, block: Block, raw: RawInput) -> PassStatistics: ...
-    def takes_raw(self, maps: tuple[CentredMap, ...], rows: tuple[Array, ...]) -> bool: ...
+    def takes_raw(self, inputs: PassInput, maps: tuple[CentredMap, ...], rows: tuple[Array, ...]) -> bool: ...
     def accelerated(self, feature_map: CentredMap) -> FeatureMap: ...
 
 
@@ -38,7 +38,7 @@ class NumpyKernel:
     def raw_statistics(self, block: Block, raw: RawInput) -> PassStatistics:
         raise NotImplementedError("NumPy has no fused pass over raw rows.")
 
-    def takes_raw(self, maps: tuple[CentredMap, ...], rows: tuple[Array, ...]) -> bool:
+    def takes_raw(self, inputs: PassInput, maps: tuple[CentredMap, ...], rows: tuple[Array, ...]) -> bool:
         return False
 
     def accelerated(self, feature_map: CentredMap) -> FeatureMap:
@@ -54,7 +54,7 @@ def choose_kernel(choice: str) -> Kernel:
         return CompiledKernel(target)
     if choice == "compiled":
         raise ValueError(
-            "kernel='compiled' is not available: powerkmeans was installed without a C++ compiler. Install one "
-            "(for example g++ or clang++) and run `python -m powerkmeans.kernels`, or use engine='auto'."
+            f"kernel='compiled' is not available: {why_missing()}. Install a C++ compiler (for example g++ or "
+            "clang++) and run `python -m powerkmeans.kernels`, or use engine='auto'."
         )
     return NumpyKernel()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,12 +9,10 @@ import numpy as np
 
 from powerkmeans.checks import overflow_error
 from powerkmeans.features.maps import CentredMap, FourierMap
-from powerkmeans.kernels.library import Library, Map, Pass, View, open_library
-from powerkmeans.objective.block import PassInput
+from powerkmeans.kernels.arguments import MEMBERSHIPS, MapCall, PassCall
+from powerkmeans.kernels.library import Library, open_library
+from powerkmeans.objective.block import PassInput, block_statistics
 from powerkmeans.types import Array, Block, FeatureMap, PassStatistics
-
-# exponents are held between this and its inverse, whose logarithms single precision still takes
-STEEPEST = 1e30
 
 
 @dataclass(frozen=True)
@@ -41,15 +37,14 @@ class FastMap:
     def __call__(self, X: Array, xp: Any) -> Array:
         if not takes_rows(self.exact, X):
             return self.exact(X, xp)
-        rows = np.ascontiguousarray(X)
-        out = np.empty((len(rows), self.n_outputs), dtype=rows.dtype)
-        _library(self.target).map_rows(_Arguments().map(self.exact), rows, out)
-        return out
+        call = MapCall(self.exact, X)
+        _library(self.target).map_rows(call)
+        return call.features
 
 
 @dataclass(frozen=True)
 class CompiledKernel:
-    """Fused sums of a block, from features or from raw rows."""
+    """Fused sums of a block, from features or from raw rows. What it does not take goes to NumPy."""
 
     target: str
 
@@ -57,49 +52,46 @@ class CompiledKernel:
     def name(self) -> str:
         return f"compiled for {self.target}"
 
+    def takes(self, inputs: PassInput) -> bool:
+        """Whether the library knows such a pass: its membership, and centroids that have coordinates."""
+        return type(inputs.membership) in MEMBERSHIPS and not any(inputs.dual)
+
     def statistics(self, block: Block, inputs: PassInput) -> PassStatistics:
         """As ``objective.block.block_statistics``."""
-        return self._run(block, inputs, None)
+        return self._run(block, inputs, None) if self.takes(inputs) else block_statistics(block, inputs)
 
     def raw_statistics(self, block: Block, raw: RawInput) -> PassStatistics:
         """The same from raw rows: their features are made a tile at a time and never stored."""
         return self._run(block, raw.inputs, raw.maps)
 
-    def takes_raw(self, maps: tuple[CentredMap, ...], rows: tuple[Array, ...]) -> bool:
+    def takes_raw(self, inputs: PassInput, maps: tuple[CentredMap, ...], rows: tuple[Array, ...]) -> bool:
         """Whether ``raw_statistics`` can do without stored features of such rows."""
-        return all(takes_rows(m, r) for m, r in zip(maps, rows, strict=True))
+        return self.takes(inputs) and all(takes_rows(m, r) for m, r in zip(maps, rows, strict=True))
 
     def accelerated(self, feature_map: CentredMap) -> FeatureMap:
         """The map, or a faster form of it."""
-        return FastMap(feature_map, self.target) if isinstance(feature_map.base, FourierMap) else feature_map
+        return FastMap(feature_map, self.target) if is_fourier(feature_map) else feature_map
 
     def _run(self, block: Block, inputs: PassInput, maps: tuple[CentredMap, ...] | None) -> PassStatistics:
-        dtype, arguments = inputs.dtype, _Arguments()
-        n_clusters, n_views = inputs.center_norms[0].shape[0], len(block.views)
-        width = sum(projection.shape[0] for projection in inputs.projections)
-        sums = PassStatistics(
-            mass=np.empty((n_clusters, n_views)),
-            moment=np.zeros((n_clusters, width), dtype=dtype),
-            scatter=np.empty((n_clusters, n_views)),
-            residual=np.empty((n_clusters, n_views)),
-            sizes=np.empty(n_clusters),
-            loss=0.0,
-            hard_cost=0.0,
-        )
-        totals = np.empty(2)
-        row = _library(self.target).run_pass(arguments.of_pass(block, inputs, maps, sums, totals), dtype)
+        call = PassCall(block, inputs, maps)
+        row = _library(self.target).run_pass(call)
         if row >= 0:
-            raise overflow_error(dtype, block.start + row)
-        sums.loss, sums.hard_cost = totals
-        return sums
+            raise overflow_error(call.dtype, block.start + row)
+        call.sums.loss, call.sums.hard_cost = call.totals
+        return call.sums
+
+
+def is_fourier(feature_map: FeatureMap) -> bool:
+    """Whether this is the map that the library computes, and not one that only derives from it."""
+    return type(feature_map) is CentredMap and type(feature_map.base) is FourierMap
 
 
 def takes_rows(feature_map: CentredMap, rows: Array) -> bool:
     """Whether the library can map such rows: dense ones, in the precision that the map works in."""
-    base = feature_map.base
-    if not isinstance(base, FourierMap) or hasattr(rows, "toarray"):
+    if not is_fourier(feature_map) or hasattr(rows, "toarray"):
         return False
-    return rows.dtype == base.frequencies.dtype == np.dtype(feature_map.dtype) == feature_map.mean.dtype
+    frequencies = feature_map.base.frequencies
+    return rows.dtype == frequencies.dtype == np.dtype(feature_map.dtype) == feature_map.mean.dtype
 
 
 def _library(target: str) -> Library:
@@ -108,76 +100,3 @@ def _library(target: str) -> Library:
     if library is None:
         raise RuntimeError(f"The compiled kernel for {target} is not installed here.")
     return library
-
-
-class _Arguments:
-    """Structures for one call; holds on to every array that they point to."""
-
-    def __init__(self) -> None:
-        self._held: list[Any] = []
-
-    def of_pass(
-        self,
-        block: Block,
-        inputs: PassInput,
-        maps: tuple[CentredMap, ...] | None,
-        sums: PassStatistics,
-        totals: Array,
-    ) -> Pass:
-        views = (View * len(block.views))()
-        for index in range(len(block.views)):
-            self._fill(views[index], index, block, inputs, None if maps is None else maps[index])
-        self._held.append(views)
-        hard = inputs.s == -math.inf
-        return Pass(
-            n_rows=len(block.weight),
-            n_clusters=len(sums.sizes),
-            n_views=len(views),
-            hard=hard,
-            possibilistic=inputs.membership.name == "possibilistic",
-            small_distances=inputs.needs_small_distances,
-            s=min(max(inputs.s, -STEEPEST), -1 / STEEPEST),
-            fuzziness=inputs.membership.fuzziness,
-            views=views,
-            weight=self._pointer(block.weight, inputs.dtype),
-            moment=self._pointer(sums.moment, inputs.dtype),
-            mass=self._pointer(sums.mass),
-            scatter=self._pointer(sums.scatter),
-            residual=self._pointer(sums.residual),
-            sizes=self._pointer(sums.sizes),
-            totals=self._pointer(totals),
-        )
-
-    def map(self, feature_map: CentredMap) -> Map:
-        base = feature_map.base
-        assert isinstance(base, FourierMap)
-        dtype = base.frequencies.dtype
-        return Map(
-            n_columns=len(base.origin),
-            n_frequencies=base.n_components,
-            scale=feature_map.scale,
-            origin=self._pointer(base.origin, dtype),
-            frequencies=self._pointer(base.frequencies, dtype),
-            mean=self._pointer(feature_map.mean, dtype),
-        )
-
-    def _fill(
-        self, view: View, index: int, block: Block, inputs: PassInput, feature_map: CentredMap | None
-    ) -> None:
-        dtype = inputs.dtype
-        view.width = inputs.projections[index].shape[0]
-        view.weight, view.reference = inputs.view_weights[index], inputs.references[index]
-        view.rows = self._pointer(block.views[index], dtype)
-        if feature_map is None:
-            view.norms = self._pointer(block.squared_norms[index], dtype)
-        else:
-            view.map = ctypes.pointer(self.map(feature_map))
-        view.projection = self._pointer(inputs.projections[index], dtype)
-        view.center_norms = self._pointer(inputs.center_norms[index], dtype)
-        if block.present is not None:
-            view.present = self._pointer(block.present[index], np.bool_)
-
-    def _pointer(self, array: Array, dtype: Any = np.float64) -> int:
-        contiguous = np.ascontiguousarray(array, dtype=dtype)
-        self._held.append(contiguous)
-        return int(contiguous.ctypes.data)

@@ -3,70 +3,19 @@
 from __future__ import annotations
 
 import ctypes
-from ctypes import POINTER, Structure, c_double, c_int64, c_void_p
+import os
+from ctypes import c_int64, c_void_p
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from powerkmeans.kernels.build import FOLDER, source_hash
-from powerkmeans.types import Array
+from powerkmeans.kernels.arguments import MapCall, PassCall
+from powerkmeans.kernels.build import FOLDER, is_whole, libraries_of
 
 # in order of preference
 TARGETS = ("avx2", "baseline")
+FUNCTIONS = ("pass_float32", "pass_float64", "map_float32", "map_float64")
 _OUT_OF_MEMORY = -2
-
-
-class Map(Structure):
-    """As ``Map`` in native/arguments.h."""
-
-    _fields_ = (
-        ("n_columns", c_int64),
-        ("n_frequencies", c_int64),
-        ("scale", c_double),
-        ("origin", c_void_p),
-        ("frequencies", c_void_p),
-        ("mean", c_void_p),
-    )
-
-
-class View(Structure):
-    """As ``View`` in native/arguments.h."""
-
-    _fields_ = (
-        ("width", c_int64),
-        ("weight", c_double),
-        ("reference", c_double),
-        ("rows", c_void_p),
-        ("norms", c_void_p),
-        ("map", POINTER(Map)),
-        ("projection", c_void_p),
-        ("center_norms", c_void_p),
-        ("present", c_void_p),
-    )
-
-
-class Pass(Structure):
-    """As ``Pass`` in native/arguments.h."""
-
-    _fields_ = (
-        ("n_rows", c_int64),
-        ("n_clusters", c_int64),
-        ("n_views", c_int64),
-        ("hard", c_int64),
-        ("possibilistic", c_int64),
-        ("small_distances", c_int64),
-        ("s", c_double),
-        ("fuzziness", c_double),
-        ("views", POINTER(View)),
-        ("weight", c_void_p),
-        ("moment", c_void_p),
-        ("mass", c_void_p),
-        ("scatter", c_void_p),
-        ("residual", c_void_p),
-        ("sizes", c_void_p),
-        ("totals", c_void_p),
-    )
 
 
 class Library(NamedTuple):
@@ -74,14 +23,14 @@ class Library(NamedTuple):
 
     functions: Any
 
-    def run_pass(self, arguments: Pass, dtype: np.dtype[Any]) -> int:
+    def run_pass(self, call: PassCall) -> int:
         """Fill the sums of a block; the first row whose features are not finite, or -1."""
-        return self._call(f"pass_{dtype.name}", ctypes.byref(arguments))
+        return self._call(f"pass_{call.dtype.name}", ctypes.byref(call.structure))
 
-    def map_rows(self, arguments: Map, rows: Array, out: Array) -> None:
-        """Fill ``out`` with the features of ``rows``."""
-        pointers = c_void_p(rows.ctypes.data), c_void_p(out.ctypes.data)
-        self._call(f"map_{rows.dtype.name}", ctypes.byref(arguments), c_int64(len(rows)), *pointers)
+    def map_rows(self, call: MapCall) -> None:
+        """Fill ``call.features``."""
+        sizes = ctypes.byref(call.structure), c_int64(call.n_rows)
+        self._call(f"map_{call.dtype.name}", *sizes, c_void_p(call.rows), c_void_p(call.out))
 
     def _call(self, name: str, *arguments: Any) -> int:
         function = getattr(self.functions, name)
@@ -98,17 +47,56 @@ def find_target() -> str | None:
 
 @cache
 def open_library(target: str) -> Library | None:
-    """The library of one target, if it was built from these sources and this processor runs it."""
-    path = FOLDER / f"{target}.so"
-    if not path.is_file():
+    """The library of one target, if it was built from these sources, is whole, and this processor runs it."""
+    if not _runs(target):
         return None
+    opened = _open(target)
+    return Library(opened) if opened is not None else None
+
+
+def why_missing() -> str:
+    """Why there is no library to call, for people."""
+    folder = library_folder()
+    named = libraries_of("baseline", folder)
+    if any(is_whole(library) for library in named):
+        return f"{named[0]} cannot be opened on this system"
+    if named:
+        return f"{named[0]} is damaged: its content is not what its name says"
+    if any(folder.glob("baseline*.so")):
+        return f"the library in {folder} was compiled from other sources"
+    return "powerkmeans was installed without a C++ compiler"
+
+
+def library_folder() -> Path:
+    """Where libraries are: the package, or the folder that POWERKMEANS_NATIVE names (CONTRIBUTING.md)."""
+    return Path(os.environ.get("POWERKMEANS_NATIVE") or FOLDER)
+
+
+def _runs(target: str) -> bool:
+    """Whether this processor runs a target. The baseline tells, so that no other has to be opened to know."""
+    if target == "baseline":
+        return True
+    baseline = _open("baseline")
+    return baseline is not None and bool(baseline.runs_avx2())
+
+
+@cache
+def _open(target: str) -> Any:
+    functions = (*FUNCTIONS, *(("runs_avx2",) if target == "baseline" else ()))
+    for path in libraries_of(target, library_folder()):
+        opened = _open_file(path, functions) if is_whole(path) else None
+        if opened is not None:
+            return opened
+    return None
+
+
+def _open_file(path: Path, functions: tuple[str, ...]) -> Any:
     try:
-        functions = ctypes.CDLL(str(path))
+        opened = ctypes.CDLL(str(path))
     except OSError:  # built for another system
         return None
-    for name in ("supported", "sources", "pass_float32", "pass_float64", "map_float32", "map_float64"):
-        if not hasattr(functions, name):
+    for name in functions:
+        if not hasattr(opened, name):
             return None
-        getattr(functions, name).restype = c_int64
-    fits = functions.supported() and functions.sources() == source_hash(FOLDER)
-    return Library(functions) if fits else None
+        getattr(opened, name).restype = c_int64
+    return opened

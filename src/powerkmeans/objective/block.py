@@ -8,16 +8,17 @@ from typing import Any
 
 import numpy as np
 
+from powerkmeans.objective.distances import smallest_share, take_differences
 from powerkmeans.objective.power_mean import power_mean
 from powerkmeans.objective.space import coefficients, inner_products, values
 from powerkmeans.types import Array, Block, Membership, Parameters, PassStatistics, Problem, array_namespace
 
-# squared distances below this share of the squared norms are taken from differences where digits matter
-SMALL = 1e-6
-# ... and below this share they are rounding, where there are no differences to take
+# how many times the rounding of an expanded square may be multiplied before differences are taken instead
+LARGEST_AMPLIFICATION = 8
+# squared distances below this share of the squared norms are rounding, where there are no differences to take
 ROUNDING = 1e-13
-# exponents are held to this in logarithms: zero times infinity has no value
-_STEEPEST = -1e30
+# finite exponents are held between this and its inverse, which single precision still takes
+STEEPEST = 1e30
 
 
 @dataclass(frozen=True)
@@ -41,14 +42,19 @@ class PassInput:
     dual: tuple[bool, ...] = ()
 
     @property
-    def needs_small_distances(self) -> bool:
-        """Whether digits of small distances matter.
+    def resolution(self) -> float:
+        r"""The share of the squared norms below which a squared distance is taken from differences.
 
-        For ``s > -1`` a sample on a centroid pulls with up to ``k^(1/|s|)``, which no rounding may be multiplied
-        by; for ``m > 2`` typicality goes by a root of the distance.
+        ``smallest_share`` leaves enough digits to a distance, but pulls ask for more. Where ``rho`` of the norms
+        is left, a relative error of the nearest distance changes the pull by ``1 - s`` times it times the share
+        ``min(1, (k-1) rho^|s|)`` of the other centroids. Over ``rho`` that is up to ``(k-1)^(1/|s|)`` times what
+        plain rounding does, and for ``|s| < 1`` any number of times. Where it is too much, ``rho`` is held above
+        the inverse of what is allowed.
         """
-        rooted = self.membership.name == "possibilistic" and self.membership.fuzziness > 2
-        return self.s > -1 or rooted
+        others = max(self.center_norms[0].shape[0] - 1, 1)
+        if self.s > -1 or math.log(others) > -self.s * math.log(LARGEST_AMPLIFICATION):
+            return 1 / LARGEST_AMPLIFICATION
+        return smallest_share(self.dtype, np)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -63,7 +69,7 @@ def prepare(parameters: Parameters, s: float, problem: Problem, dtype: np.dtype[
     points = [coefficients(c) if problem.is_dual(view) else c for view, c in enumerate(centers)]
     return PassInput(
         membership=problem.membership,
-        s=s,
+        s=s if s == -math.inf else min(max(s, -STEEPEST), -1 / STEEPEST),
         view_weights=tuple(float(weight) for weight in parameters.view_weights),
         references=tuple((parameters.view_weights * problem.reference_distance).tolist()),
         projections=tuple(np.ascontiguousarray((-2 * c).T, dtype=dtype) for c in points),
@@ -91,10 +97,7 @@ def block_statistics(block: Block, inputs: PassInput) -> PassStatistics:
     xp = array_namespace(block.views[0])
     membership, weight = inputs.membership, block.weight
     cover = view_cover(block, xp)
-    by_view = view_distances(block, inputs, xp)
-    if inputs.needs_small_distances:
-        recompute_small(by_view, block, inputs, xp)
-    by_view = covered(by_view, cover)
+    by_view = covered(view_distances(block, inputs, xp), cover)
     distance, reference = combined_distance(by_view, inputs), combined_reference(inputs, cover)
     degree = membership.degrees(distance, reference, xp)
     mean, gradient = power_mean(membership.divergence(distance, degree, reference, xp), inputs.s, xp)
@@ -149,9 +152,15 @@ def view_distances(block: Block, inputs: PassInput, xp: Any) -> list[Array]:
             distance = _clusters_first(view @ inputs.projections[index], xp)
         else:
             distance = -2 * known[:, block.start : block.start + len(block.weight)]
-        distance += norm
-        distance += center_norm
-        result.append(xp.maximum(distance, xp.zeros((), dtype=distance.dtype)))
+        scale = norm + center_norm
+        distance += scale
+        distance = xp.maximum(distance, xp.zeros((), dtype=distance.dtype))
+        if inputs.dual and inputs.dual[index]:  # no coordinates to take differences of
+            distance[distance < ROUNDING * scale] = 0
+        else:
+            centers = inputs.projections[index].T / -2
+            take_differences(distance, distance < inputs.resolution * scale, view, centers, xp)
+        result.append(distance)
     return result
 
 
@@ -192,32 +201,14 @@ def combined_distance(by_view: list[Array], inputs: PassInput) -> Array:
 def sample_distances(block: Block, inputs: PassInput, xp: Any) -> tuple[Array, Array]:
     """``dbar_ij``, (k, b), and the reference distance it is measured by."""
     cover = view_cover(block, xp)
-    by_view = view_distances(block, inputs, xp)
-    if inputs.needs_small_distances:
-        recompute_small(by_view, block, inputs, xp)
-    by_view = covered(by_view, cover)
+    by_view = covered(view_distances(block, inputs, xp), cover)
     return combined_distance(by_view, inputs), combined_reference(inputs, cover)
 
 
 def block_distances(block: Block, inputs: PassInput) -> Array:
     """``sqrt(dbar_ij)``, (b, k), exact also for samples on or near a centroid."""
     xp = array_namespace(block.views[0])
-    by_view = view_distances(block, inputs, xp)
-    recompute_small(by_view, block, inputs, xp)
-    return xp.sqrt(combined_distance(covered(by_view, view_cover(block, xp)), inputs)).T
-
-
-def recompute_small(by_view: list[Array], block: Block, inputs: PassInput, xp: Any) -> None:
-    """Take small distances anew from differences, in place: expanded squares have lost their digits."""
-    for index, distance in enumerate(by_view):
-        scale = block.squared_norms[index] + inputs.center_norms[index]
-        if inputs.dual and inputs.dual[index]:  # no coordinates to take differences of
-            distance[distance < ROUNDING * scale] = 0
-            continue
-        cluster, sample = xp.nonzero(distance < SMALL * scale)
-        centers = inputs.projections[index].T / -2
-        difference = block.views[index][sample] - centers[cluster]
-        distance[cluster, sample] = xp.vecdot(difference, difference)
+    return xp.sqrt(sample_distances(block, inputs, xp)[0]).T
 
 
 def block_probabilities(block: Block, inputs: PassInput) -> Array:
@@ -244,7 +235,7 @@ def _log_memberships(distance: Array, reference: Array, inputs: PassInput, xp: A
     smallest = xp.asarray(xp.finfo(distance.dtype).smallest_normal, dtype=distance.dtype)
     divergence = xp.maximum(divergence, smallest)
     relative = xp.log(divergence / xp.min(divergence, axis=0))
-    return max(inputs.s - 1, _STEEPEST) * relative + membership.fuzziness * membership.log_degrees(
+    return max(inputs.s - 1, -STEEPEST) * relative + membership.fuzziness * membership.log_degrees(
         distance, reference, xp
     )
 

@@ -18,7 +18,8 @@ def power_mean(y: Array, s: float, xp: Any) -> tuple[Array, Array]:
 
     (paper: eq:membership function). With ``r_j = y_min / y_j`` and ``S = sum_j r_j^{-s}`` this is
     ``M_s = y_min (S/k)^{1/s}`` and ``w_j = (S/k)^{1/s} r_j^{1-s} / S``, which does not overflow at any
-    scale; where ``|s| < 1`` rounding is amplified by ``1/|s|``. Zeros take the limit: the ``t`` zero entries
+    scale. Where ``|s| < 1``, ``S/k - 1`` is summed instead of ``S``: the root would multiply its rounding by
+    ``1/|s|``; as ``s`` vanishes the limit is the geometric mean. Zeros take the limit: the ``t`` zero entries
     share ``(t/k)^{1/s} / t``, the rest get 0. ``s = -inf`` is the minimum, its gradient shared by the ties.
 
     Parameters
@@ -39,7 +40,8 @@ def power_mean(y: Array, s: float, xp: Any) -> tuple[Array, Array]:
     ratio = _ratio(smallest, y, xp)
     powers = ratio**-s
     total = xp.sum(powers, axis=0)
-    factor = _root(total / y.shape[0], s, xp)
+    logarithm = xp.log(total / y.shape[0]) if s <= -1 else _log_mean(ratio, total, s, xp)
+    factor = _root(logarithm, s, xp)
     powers *= ratio
     powers *= factor / total
     return smallest * factor, powers
@@ -53,7 +55,15 @@ def _ratio(smallest: Array, y: Array, xp: Any) -> Array:
     return xp.where(zero, xp.ones_like(y), smallest / xp.where(zero, xp.ones_like(y), y))
 
 
-def _root(mean_power: Array, s: float, xp: Any) -> Array:
-    """``mean_power^{1/s}``, at least 1, held inside half the range of the type for the smallest ``|s|``."""
-    largest = 0.5 * math.log(float(xp.finfo(mean_power.dtype).max))
-    return xp.exp(xp.minimum(xp.log(mean_power) / s, xp.asarray(largest, dtype=mean_power.dtype)))
+def _log_mean(ratio: Array, total: Array, s: float, xp: Any) -> Array:
+    """``log(S/k)``, from the sum of ``r_j^{-s} - 1`` where that is small."""
+    zero = ratio == 0
+    logarithms = xp.log(xp.where(zero, xp.ones_like(ratio), ratio))
+    excess = xp.mean(xp.where(zero, -xp.ones_like(ratio), xp.expm1(-s * logarithms)), axis=0)
+    return xp.where(excess > -0.5, xp.log1p(excess * (excess > -0.5)), xp.log(total / ratio.shape[0]))
+
+
+def _root(log_mean: Array, s: float, xp: Any) -> Array:
+    """``exp(log_mean / s)``, at least 1, held inside half the range of the type for the smallest ``|s|``."""
+    largest = 0.5 * math.log(float(xp.finfo(log_mean.dtype).max))
+    return xp.exp(xp.minimum(log_mean / s, xp.asarray(largest, dtype=log_mean.dtype)))

@@ -10,6 +10,8 @@ import math
 import re
 from typing import Any
 
+from powerkmeans.escapes import shown
+
 # longer names are cut: a page is no place for a kilobyte of identifier
 LONGEST_TEXT = 120
 # allowed in text, but not what anyone means by it: controls, halves of surrogate pairs, what is no character
@@ -61,7 +63,7 @@ def plain_text(value: Any) -> str:
         value = value.decode("utf-8", "replace")
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         value = int(value)
-    text = " ".join(_CONTROLS.sub(" ", str(value)).split())
+    text = shown(" ".join(str(value).split()))
     text = text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1] + "\u2026"
     return text or "\u2014"
 

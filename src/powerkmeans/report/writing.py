@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import threading
 from pathlib import Path
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
 from powerkmeans.estimators.base import PowerKMeansBase
+from powerkmeans.files import explained, free_target, replacing
 from powerkmeans.report.facts import gather
 from powerkmeans.report.markup import plain_text
 from powerkmeans.report.page import render
@@ -38,7 +38,8 @@ def write_report(
     Parameters
     ----------
     path : path
-        File to write. It is written whole or not at all.
+        File to write, a regular one. It is written whole or not at all; a link is followed to the file that it
+        leads to, and one that leads nowhere is an error.
     estimator : fitted KernelPowerKMeans or MultiViewPowerKMeans
         The model.
     X : as in the estimator's ``fit``
@@ -59,7 +60,8 @@ def write_report(
         Outlier score above which a sample is called an outlier, as in ``predict``. Without it the page takes the
         upper whisker of a box plot of the distances.
     overwrite : bool, default=False
-        Whether a file of that name may be replaced.
+        Whether a file of that name may be replaced; without it one that is not empty is kept, and that is an
+        error.
 
     Returns
     -------
@@ -84,55 +86,11 @@ def write_report(
     if not isinstance(estimator, PowerKMeansBase):
         raise TypeError(f"write_report takes a fitted estimator of powerkmeans, got a {type(estimator).__name__}.")
     check_is_fitted(estimator)
-    target = _checked_target(path, overwrite)
+    free_target(path, overwrite=overwrite)  # told before any work is done
     telling = {"ids": ids, "feature_names": feature_names, "original": original, "scaling": scaling}
     facts = gather(estimator, X, present, noise_threshold=noise_threshold, **telling)
     heading = "Clusters found by powerkmeans" if title is None else plain_text(title)
-    _write(target, render(facts, heading).encode(), overwrite)
+    content = render(facts, heading).encode()
+    with replacing(path, overwrite=overwrite) as stream, explained(path):
+        stream.write(content)
     return Path(path)
-
-
-def _checked_target(path: str | os.PathLike[str], overwrite: bool) -> Path:
-    """Reject a file that cannot be written before any work is done."""
-    target = Path(os.path.realpath(path))
-    if target.is_dir():
-        raise IsADirectoryError(
-            f"{os.fspath(path)!r} is a folder; give the name of a file to write the report in."
-        )
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"There is no folder {os.fspath(target.parent)!r} to write the report in.")
-    if target.exists() and not overwrite:
-        raise _exists(path)
-    return target
-
-
-def _exists(path: str | os.PathLike[str]) -> FileExistsError:
-    return FileExistsError(f"{os.fspath(path)!r} exists and is kept; pass overwrite=True to replace it.")
-
-
-def _write(target: Path, content: bytes, overwrite: bool) -> None:
-    """Write under another name first, so that readers see the old file or the new one and nothing between."""
-    part = target.with_name(f".{target.name}.{os.getpid()}-{threading.get_ident()}.part")
-    try:
-        with open(part, "wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        if overwrite:
-            os.replace(part, target)
-        else:
-            _take_name(part, target)
-    finally:
-        part.unlink(missing_ok=True)
-
-
-def _take_name(part: Path, target: Path) -> None:
-    """Give the file its name unless another has taken it in the meantime."""
-    try:
-        os.link(part, target)
-    except FileExistsError:
-        raise _exists(target) from None
-    except OSError:  # a file system without links
-        if target.exists():
-            raise _exists(target) from None
-        os.replace(part, target)

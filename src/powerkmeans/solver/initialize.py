@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from powerkmeans.objective.distances import squared_distances
 from powerkmeans.streams import thin
 from powerkmeans.types import Array, Float64Array
 
@@ -39,7 +40,6 @@ def plus_plus(rows: Float64Array, weight: Float64Array, n_clusters: int, rng: np
     remains; draws go through the cumulative weight, so weights equal repetition.
     """
     n_trials = 2 + int(np.log(n_clusters))
-    norms = np.vecdot(rows, rows)
     chosen: list[int] = []
     cost = np.ones(len(rows))
     for step in range(min(n_clusters, len(rows))):
@@ -48,7 +48,7 @@ def plus_plus(rows: Float64Array, weight: Float64Array, n_clusters: int, rng: np
         if not np.any(potential > 0):
             potential = np.where(np.isin(np.arange(len(rows)), chosen), 0.0, weight)
         trials = _draw(potential, n_trials if step else 1, rng)
-        distances = np.maximum(norms[trials, None] + norms - 2 * rows[trials] @ rows.T, 0)
+        distances = squared_distances(rows[trials], rows, np)
         costs = distances if step == 0 else np.minimum(distances, cost)
         best = int(np.argmin(costs @ weight))
         chosen.append(int(trials[best]))

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from powerkmeans.objective.distances import squared_distances
 from powerkmeans.objective.space import gram_matrix
-from powerkmeans.objective.updates import objective_value, shift_norms, updated
+from powerkmeans.objective.updates import column_scale, objective_value, shift_norms, updated
 from powerkmeans.solver.annealing import Pace, Schedule
 from powerkmeans.types import (
     Array,
@@ -27,7 +28,7 @@ from powerkmeans.types import (
 APART = 1e-4
 # a spread below this share of the scatter leaves nothing to explain
 NEGLIGIBLE = 1e-14
-# and a squared step below this share is rounding
+# and a squared step below this share is rounding, as is a squared distance between centroids
 STILL = 1e-24
 
 
@@ -100,16 +101,23 @@ def count_apart(parameters: Parameters, problem: Problem, spread: float) -> int:
 
 def groups_together(parameters: Parameters, problem: Problem, spread: float) -> Array:
     """For each centroid the first of those that it has not separated from, itself if it leads."""
-    inner = gram_matrix(parameters.centers, parameters.view_weights, problem)
-    norms = np.diagonal(inner)
-    squared = norms[:, None] + norms - 2 * inner
-    rounding = 1e-14 * float(np.max(norms, initial=0.0))
-    close = np.tril(squared <= APART * spread + rounding)
+    close = np.tril(_between(parameters, problem) <= APART * spread)
     np.fill_diagonal(close, True)
     leader = np.argmax(close, axis=1)
     while not np.array_equal(leader, leader[leader]):
         leader = leader[leader]
     return leader
+
+
+def _between(parameters: Parameters, problem: Problem) -> Float64Array:
+    """Squared distances between the centroids, (k, k), less what of them may be rounding."""
+    if not problem.dual:
+        points = parameters.centers * column_scale(parameters.view_weights, problem)
+        norms = np.vecdot(points, points)
+        return squared_distances(points, points, np) - STILL * (norms[:, None] + norms)
+    inner = gram_matrix(parameters.centers, parameters.view_weights, problem)
+    norms = np.diagonal(inner)
+    return norms[:, None] + norms - 2 * inner - 1e-14 * float(np.max(norms, initial=0.0))
 
 
 def _line(

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from powerkmeans.objective.distances import squared_distances
 from powerkmeans.types import Array, Float64Array, Membership
 
 _POWER_STEPS, _LLOYD_STEPS = 5, 3
@@ -141,15 +142,12 @@ def _two_nearest(rows: Array, centers: Float64Array) -> tuple[np.ndarray, np.nda
     A single centroid is the second nearest too.
     """
     centers = centers.astype(rows.dtype)
-    norms = np.vecdot(centers, centers)
     labels, heirs = np.empty(len(rows), dtype=np.intp), np.empty(len(rows), dtype=np.intp)
     nearest, second = np.empty(len(rows)), np.empty(len(rows))
     step = max(1, _CHUNK // len(centers))
     for start in range(0, len(rows), step):
         part = slice(start, start + step)
-        chunk = rows[part]
-        distance = norms - 2 * chunk @ centers.T + np.vecdot(chunk, chunk)[:, None]
-        distance = np.maximum(distance, 0)
+        distance = np.ascontiguousarray(squared_distances(centers, rows[part], np).T)
         labels[part] = np.argmin(distance, axis=1)
         nearest[part] = np.take_along_axis(distance, labels[part, None], axis=1)[:, 0]
         if len(centers) > 1:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from powerkmeans.escapes import shown
 from powerkmeans.sources.columns import Columns
 from powerkmeans.sources.stream import read_ahead
 
@@ -215,7 +216,7 @@ def _stamp(path: str) -> tuple[int, int] | None:
 
 def shortened(path: str) -> str:
     """A path for messages: whole if it is short, otherwise its end."""
-    path = path.rstrip(os.sep) or path
+    path = shown(path.rstrip(os.sep) or path)
     if len(path) <= LONGEST_NAME:
         return path
     head, name = os.path.split(path)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import os
+import struct
 from collections.abc import Iterator
+from tokenize import TokenError
 from typing import IO, Any, NamedTuple
 
 import numpy as np
@@ -17,6 +19,19 @@ from powerkmeans.sources.columns import Columns, check_table, float_dtype, posit
 # single rows: what lies between two of them is read along if it is short, up to so many bytes in all
 BRIDGED_BYTES = 2**14
 RUN_BYTES = 2**22
+# what NumPy's own reader of headers raises for one that is damaged
+DAMAGED = (
+    ValueError,
+    TypeError,
+    LookupError,
+    OverflowError,
+    EOFError,
+    SyntaxError,
+    RecursionError,
+    MemoryError,
+    TokenError,
+    struct.error,
+)
 
 
 class Header(NamedTuple):
@@ -114,11 +129,8 @@ def open_npy(path: str, columns: Columns) -> NpySource:
     """Open a .npy file by its header."""
     name, full = shortened(path), os.path.abspath(path)
     seen = stamps([full])
-    header = _read_header(name, full)
+    header = read_header(name, full)
     table = _table(name, header, columns, seen, Origin(open_npy, full, columns))
-    size, expected = os.path.getsize(full), header.offset + math.prod(header.shape) * header.dtype.itemsize
-    if size < expected:
-        raise ValueError(f"{name} is cut off: it has {size} of {expected} bytes. Write or copy it again.")
     return NpySource(table, full, header)
 
 
@@ -140,16 +152,28 @@ def _table(name: str, header: Header, columns: Columns, seen: Stamps, origin: Or
     return Table(name, (n_rows, len(chosen)), dtype, chosen, None, seen, origin)
 
 
-def _read_header(name: str, path: str) -> Header:
-    """Read the header of a .npy file; nothing in it is executed."""
+def read_header(name: str, path: str) -> Header:
+    """Read the header of a .npy file; nothing in it is executed, and the file must have all that it tells of."""
     try:
         with open(path, "rb") as stream:
-            version = npy_format.read_magic(stream)
-            # version 3 differs in the encoding of field names only, and tables have none
-            read = npy_format.read_array_header_1_0 if version == (1, 0) else npy_format.read_array_header_2_0
-            shape, by_column, dtype = read(stream)
-            return Header(shape, dtype, by_column, stream.tell())
+            header = _header_of(stream)
     except OSError as error:
         raise unreadable(name, error) from error
-    except Exception as error:
+    except DAMAGED as error:
         raise ValueError(f"{name} is not a .npy file, or its beginning is damaged.") from error
+    size, expected = os.path.getsize(path), header.offset + math.prod(header.shape) * header.dtype.itemsize
+    if size < expected and not header.dtype.hasobject:
+        raise ValueError(f"{name} is cut off: it has {size} of {expected} bytes. Write or copy it again.")
+    return header
+
+
+def _header_of(stream: IO[bytes]) -> Header:
+    version = npy_format.read_magic(stream)
+    if version not in ((1, 0), (2, 0), (3, 0)):
+        raise ValueError(f"version {version}")
+    # version 3 differs in the encoding of field names only, and tables have none
+    read = npy_format.read_array_header_1_0 if version == (1, 0) else npy_format.read_array_header_2_0
+    shape, by_column, dtype = read(stream)
+    if any(isinstance(size, bool) or not 0 <= size < 2**63 for size in shape):
+        raise ValueError(f"shape {shape}")
+    return Header(shape, dtype, by_column, stream.tell())

@@ -7,22 +7,21 @@ import io
 import math
 import os
 import shutil
-import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.lib import format as npy_format
 from numpy.typing import DTypeLike, NDArray
 
+from powerkmeans.files import Target, explained, free_target, replacing
 from powerkmeans.sources.base import Source
 from powerkmeans.sources.stream import close
 
 
 def write_rows(
-    path: str | os.PathLike[str],
+    out: Target,
     n_rows: int,
     dtype: DTypeLike,
     shape_rest: tuple[int, ...],
@@ -32,29 +31,32 @@ def write_rows(
 
     The file takes its name when it is complete; if anything fails, an older one stays as it was.
     """
-    target, form = _checked_target(path), np.dtype(dtype)
+    target, form = _checked_target(out), np.dtype(dtype)
     shape = tuple(int(size) for size in (n_rows, *shape_rest))  # NumPy's ints would spoil the header
     header = _header(shape, form)
     n_bytes = len(header) + math.prod(shape) * form.itemsize
     _check_space(target, n_bytes)
-    part = target.with_name(f".{target.name}.{os.getpid()}-{threading.get_ident()}.part")
+    about = f"the file, which needs {n_bytes} bytes"
     try:
-        _write(part, target, n_bytes, header, _checked_parts(target, shape, form, parts))
-        with _explained(target, n_bytes):
-            os.replace(part, target)
+        with replacing(out.path, overwrite=out.overwrite, about=about) as stream:
+            with explained(target, about):
+                stream.write(header)
+            for piece in _checked_parts(target, shape, form, parts):  # its errors are not those of the disk
+                with explained(target, about):
+                    stream.write(piece.reshape(-1).view(np.uint8).data)
     except BaseException:
-        part.unlink(missing_ok=True)
         close(parts)  # whoever prepares rows ahead may stop
         raise
 
 
-def check_target(path: str | os.PathLike[str], inputs: Iterable[Any]) -> None:
-    """Reject a file that cannot be written, or that the rows are read from."""
-    target = _checked_target(path)
+def check_target(out: Target, inputs: Iterable[Any]) -> None:
+    """Reject a file that cannot be written or must be kept, or that the rows are read from."""
+    target = Path(os.path.realpath(out.path))
     for table in inputs:
         paths = table.paths if isinstance(table, Source) else _mapped_files(table)
         if any(os.path.realpath(name) == str(target) for name in paths):
-            raise ValueError(f"out={os.fspath(path)!r} is the file that the rows are read from; name another.")
+            raise ValueError(f"out={os.fspath(out.path)!r} is the file that the rows are read from; name another.")
+    _checked_target(out)
 
 
 def _mapped_files(table: Any) -> list[str]:
@@ -64,37 +66,11 @@ def _mapped_files(table: Any) -> list[str]:
     return [] if table is None else [str(table.filename)]
 
 
-def _write(part: Path, target: Path, n_bytes: int, header: bytes, pieces: Iterator[NDArray[Any]]) -> None:
-    """Write everything; errors of ``pieces`` are not errors of the disk."""
-    with _explained(target, n_bytes):
-        stream = _create(part)
-    try:
-        with _explained(target, n_bytes):
-            stream.write(header)
-        for piece in pieces:
-            with _explained(target, n_bytes):
-                stream.write(piece.reshape(-1).view(np.uint8).data)
-        with _explained(target, n_bytes):
-            stream.flush()
-            os.fsync(stream.fileno())
-    finally:
-        with _explained(target, n_bytes):
-            stream.close()
-
-
-def _create(part: Path) -> IO[bytes]:
-    return open(part, "wb")
-
-
-def _checked_target(path: str | os.PathLike[str]) -> Path:
-    target = Path(os.path.realpath(path))
-    if target.is_dir():
-        raise IsADirectoryError(f"{os.fspath(path)!r} is a folder; give the name of a .npy file to write.")
-    if Path(path).suffix.lower() != ".npy":
-        raise ValueError(f"{os.fspath(path)!r} must end in .npy, which is the format that is written.")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"There is no folder {os.fspath(target.parent)!r} to write {target.name!r} in.")
-    return target
+def _checked_target(out: Target) -> Path:
+    name = os.fsdecode(out.path)
+    if not name.lower().endswith(".npy") and not os.path.isdir(name):
+        raise ValueError(f"{name!r} must end in .npy, which is the format that is written.")
+    return free_target(out.path, overwrite=out.overwrite)
 
 
 def _header(shape: tuple[int, ...], dtype: np.dtype[Any]) -> bytes:
@@ -130,14 +106,3 @@ def _checked_parts(
         raise ValueError(
             f"{target.name} was to have {n_rows} rows, but {'more' if count > n_rows else count} came."
         )
-
-
-@contextmanager
-def _explained(target: Path, n_bytes: int) -> Iterator[None]:
-    """Say of a failed write which file it was and how much room it needs."""
-    try:
-        yield
-    except OSError as error:
-        reason = error.strerror or str(error)
-        message = f"Cannot write the file, which needs {n_bytes} bytes: {reason}"
-        raise OSError(error.errno or errno.EIO, message, os.fspath(target)) from error

@@ -10,6 +10,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from powerkmeans.cli.errors import UserError, listed
 from powerkmeans.cli.labels import Labels, read_labels
+from powerkmeans.cli.manifest import check_run
 from powerkmeans.cli.terminal import Terminal, facts, heading
 from powerkmeans.metrics import clustering_accuracy, normalized_mutual_info, purity
 
@@ -24,6 +25,8 @@ _SCORES = {
 def run(options: dict[str, Any]) -> None:
     """Read both, put them side by side, score."""
     terminal = Terminal(quiet=options["quiet"], as_json=options["as_json"])
+    for path in (options["labels"], options["truth"]):
+        terminal.note_all(check_run(path))
     named = options["id_column"]
     labels = read_labels(
         options["labels"], options["labels_column"], named, option="--labels-column", usual="cluster"

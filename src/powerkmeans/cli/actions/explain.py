@@ -12,12 +12,15 @@ from powerkmeans.cli.actions.summary import bandwidths, cluster_table, view_weig
 from powerkmeans.cli.answers import view_table
 from powerkmeans.cli.bundle import Bundle, load_bundle
 from powerkmeans.cli.errors import counted
+from powerkmeans.cli.manifest import check_run
 from powerkmeans.cli.terminal import Terminal, facts, grid, heading, number
+from powerkmeans.escapes import shown
 
 
 def run(options: dict[str, Any]) -> None:
     """Tell what is in a model; judge its views on new data if there is any."""
     terminal = Terminal(quiet=options["quiet"], as_json=options["as_json"])
+    terminal.note_all(check_run(options["model"]))
     bundle = load_bundle(options["model"])
     views = bundle.found.get("views")
     if options["data"]:
@@ -107,7 +110,7 @@ def _columns(clusters: list[list[dict[str, Any]]]) -> Any:
     for cluster, columns in enumerate(clusters):
         words = Text(", ").join(
             Text.assemble(
-                entry["column"], (f" {entry['offset']:+.1f}", "cyan" if entry["offset"] > 0 else "magenta")
+                shown(entry["column"]), (f" {entry['offset']:+.1f}", "cyan" if entry["offset"] > 0 else "magenta")
             )
             for entry in columns
         )

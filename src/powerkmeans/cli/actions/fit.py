@@ -24,7 +24,7 @@ from powerkmeans.cli.answers import (
     without_noise,
 )
 from powerkmeans.cli.bundle import Bundle, save_bundle
-from powerkmeans.cli.errors import usage
+from powerkmeans.cli.errors import listed, usage
 from powerkmeans.cli.inputs import InputOptions, Inputs, chosen, read_inputs, tell_input
 from powerkmeans.cli.modelling import ModelOptions, fit_estimator
 from powerkmeans.cli.outputs import Columns, Outputs, check_table_name, write_table
@@ -95,6 +95,10 @@ def fit_and_write(
     start = time.perf_counter()
     with plan.outputs.staged() as folder:
         write_all(bundle, inputs, folder, plan)
+    if plan.outputs.removed:
+        terminal.note(
+            f"{listed(plan.outputs.removed)} of the earlier run in {str(plan.outputs.folder)!r} removed."
+        )
     watch.seconds["write"] = time.perf_counter() - start
     show_summary(bundle, inputs, plan.outputs, watch.seconds, terminal)
 

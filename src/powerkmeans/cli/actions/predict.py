@@ -14,6 +14,7 @@ from powerkmeans.cli.answers import blocks_of, label_blocks, memberships
 from powerkmeans.cli.bundle import Bundle, load_bundle, rows_of
 from powerkmeans.cli.errors import Exit, UserError, counted
 from powerkmeans.cli.inputs import InputOptions, chosen, read_tables
+from powerkmeans.cli.manifest import check_run
 from powerkmeans.cli.matching import match_views, wanted_columns
 from powerkmeans.cli.outputs import Columns, Outputs, check_table_name, write_csv, write_table
 from powerkmeans.cli.progress import Bar
@@ -34,6 +35,7 @@ def run(options: dict[str, Any]) -> None:
         read = [options["model"], *(file.path for file in named_files(options["data"]))]
         outputs = Outputs(target.parent, [target.name], overwrite=options["overwrite"], inputs=read)
         outputs.check()
+    terminal.note_all(check_run(options["model"]))
     bundle = _with_threshold(load_bundle(options["model"]), options["noise_threshold"])
     samples = read_for(bundle, options, terminal)
     X = bundle.inputs(samples)

@@ -13,6 +13,7 @@ from powerkmeans.cli.reading.arrow import read_arrow
 from powerkmeans.cli.reading.hdf5 import read_h5ad, read_h5mu
 from powerkmeans.cli.reading.text import read_text
 from powerkmeans.cli.table import Request, Table
+from powerkmeans.escapes import shown
 from powerkmeans.sources.zarr import is_zarr
 
 __all__ = ["TEXT", "Given", "extension", "named_files", "read_file"]
@@ -62,7 +63,7 @@ def _given(argument: str) -> Given:
     if not os.path.exists(path):
         raise UserError(f"There is no file {path!r}.")
     base = os.path.basename(path.rstrip(os.sep))
-    return Given(name or base.removesuffix(extension(base)) or base, path, base, explicit)
+    return Given(name or base.removesuffix(extension(base)) or base, path, shown(base), explicit)
 
 
 def extension(path: str) -> str:

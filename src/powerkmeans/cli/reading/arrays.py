@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +17,14 @@ from powerkmeans.cli.errors import UserError, listed, near
 from powerkmeans.cli.memory import check_room
 from powerkmeans.cli.table import Ids, Request, Table, checked_ids
 from powerkmeans.sources.columns import needed
+from powerkmeans.sources.npy import DAMAGED, read_header
 
 _NEWER_MATLAB = "Please use HDF reader"
 
 
 def read_npy(path: str, source: str, name: str, request: Request) -> list[Table]:
     """Read a .npy file."""
-    return tables_of({name: _loaded(path, source, mmap_mode="r")}, source, request, alone=True)
+    return tables_of({name: load_npy(path, source, mmap_mode="r")}, source, request, alone=True)
 
 
 def read_npz(path: str, source: str, name: str, request: Request) -> list[Table]:
@@ -32,8 +34,11 @@ def read_npz(path: str, source: str, name: str, request: Request) -> list[Table]
             raise UserError(f"{source} is not an archive of arrays, whatever its extension says.")
         try:
             arrays = {key: file[key] for key in file.files}
-        except (ValueError, OSError, EOFError) as error:
+        except (OSError, BadZipFile, *DAMAGED) as error:
             raise UserError(f"{source} cannot be read; it is damaged or holds Python objects.") from error
+    for key, array in arrays.items():
+        if not isinstance(array, np.ndarray):
+            raise UserError(f"{source} cannot be read: what it has as {key!r} is not an array.")
     return tables_of(arrays, source, request, alone_as=name)
 
 
@@ -169,12 +174,26 @@ def _newer_matlab(path: str, source: str) -> dict[str, Any]:
         return {key: np.asarray(item).T for key, item in plain.items()}
 
 
+def load_npy(path: str, source: str, mmap_mode: Any = None) -> NDArray[Any]:
+    """The array of a .npy file."""
+    if os.path.getsize(path) == 0:
+        raise UserError(f"{source} is empty (0 bytes).")
+    try:
+        header = read_header(source, path)
+    except ValueError as error:
+        raise UserError(str(error)) from error
+    if header.dtype.hasobject:
+        raise UserError(f"{source} cannot be read: it holds Python objects.")
+    loaded: NDArray[Any] = _loaded(path, source, mmap_mode)
+    return loaded
+
+
 def _loaded(path: str, source: str, mmap_mode: Any = None) -> Any:
     if os.path.getsize(path) == 0:
         raise UserError(f"{source} is empty (0 bytes).")
     try:
         return np.load(path, mmap_mode=mmap_mode, allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
+    except (OSError, BadZipFile, *DAMAGED) as error:
         what = (
             "it holds Python objects"
             if "allow_pickle" in str(error) or "objects" in str(error)

@@ -7,6 +7,7 @@ import csv
 import gzip
 import io
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,12 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerkmeans.cli.errors import UserError, counted, usage
+from powerkmeans.cli.spreadsheet import unguarded
 from powerkmeans.cli.table import Ids, OnRead, Request, Table, checked_header, checked_ids, id_place, not_numbers
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none"})
 ROWS_AT_ONCE = 4096
 _LINES_TO_LOOK_AT = 20
+_WHOLE = re.compile("0|-?[1-9][0-9]{0,18}")
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -49,7 +52,7 @@ def read_text(path: str, source: str, name: str, request: Request) -> list[Table
         parts, lines, ids = list[NDArray[Any]](), list[int](), list[str]()
         for block in _blocks(text.rows, len(header), source):
             lines += [line for line, _ in block]
-            ids += [] if where is None else [row[where].strip() for _, row in block]
+            ids += [] if where is None else [unguarded(row[where].strip()) for _, row in block]
             parts.append(_numbers(block, header, chosen, source, request).astype(dtype, copy=False))
     if not lines:
         raise UserError(f"{source} has a header and no rows.")
@@ -59,7 +62,7 @@ def read_text(path: str, source: str, name: str, request: Request) -> list[Table
 
 
 def _ids(column: str, texts: list[str]) -> Ids:
-    whole = all(text.isascii() and text.lstrip("-").isdigit() and str(int(text)) == text for text in texts)
+    whole = all(_WHOLE.fullmatch(text) and -(2**63) <= int(text) < 2**63 for text in texts)
     return Ids(column, np.array(texts, dtype=object), whole)
 
 
@@ -100,7 +103,7 @@ def _rows(text: IO[str], source: str, request: Request) -> Rows:
         else not all(_is_number(field, request.decimal) for field in beginning)
     )
     if named:
-        return Rows(beginning, True, filled)
+        return Rows([unguarded(field) for field in beginning], True, filled)
     return Rows([str(place) for place in range(len(beginning))], False, chain([(line, beginning)], filled))
 
 
@@ -207,7 +210,8 @@ def _numbers(
         try:
             points = request.decimal == "."
             column = columns[place]
-            numbers[:, index] = column if points else [_as_float(field, request.decimal) for field in column]
+            plain = points and _is_plain("".join(column))
+            numbers[:, index] = column if plain else [_as_float(field, request.decimal) for field in column]
         except ValueError:
             numbers[:, index] = [
                 _number(field, f"{source}, line {line}, column", header[place], request)
@@ -228,19 +232,24 @@ def _number(field: str, where: str, column: str, request: Request) -> float:
 
 
 def _as_float(text: str, decimal: str) -> float:
-    """A number; with a decimal comma a point is refused, for it may stand between thousands."""
+    """A number in ASCII digits; with a decimal comma a point is refused, for it may stand between thousands."""
+    if not _is_plain(text.strip()) or (decimal != "." and "." in text):
+        raise ValueError(text)
     if decimal == ".":
         return float(text)
-    if "." in text:
-        raise ValueError(text)
     return float(text.replace(decimal, "."))
+
+
+def _is_plain(text: str) -> bool:
+    """Whether a text has nothing that is a number for Python alone: digits of other scripts, underscores."""
+    return text.isascii() and "_" not in text
 
 
 def _advice(text: str, column: str, request: Request) -> str:
     """What may be behind a text in a column of numbers."""
     if request.decimal != "." and _is_number(text.replace(request.decimal, "")):
         return f": with --decimal {request.decimal} no point may stand in it."
-    if text.replace(",", "", 1).lstrip("+-").isdigit():
+    if _is_plain(text) and text.replace(",", "", 1).lstrip("+-").isdigit():
         return "; say --decimal , if commas stand before decimals."
     for delimiter, name in DELIMITERS.items():
         pieces = text.split(delimiter)

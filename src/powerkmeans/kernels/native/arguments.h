@@ -27,7 +27,8 @@ struct View {
 };
 
 struct Pass {
-  int64_t n_rows, n_clusters, n_views, hard, possibilistic, small_distances;
+  int64_t n_rows, n_clusters, n_views, hard, possibilistic;
+  double resolution;  // distances below this share of the squared norms are taken from differences
   double s, fuzziness;
   const View* views;
   const void* weight;  // (n,)

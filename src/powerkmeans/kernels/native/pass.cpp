@@ -7,9 +7,6 @@
 
 namespace {
 
-// as SMALL in objective/block.py
-constexpr double SMALL = 1e-6;
-
 // Features of one view and tile: rows for the moments, columns for the products if they had to be made.
 template <class Real>
 struct Features {
@@ -27,6 +24,7 @@ class Worker {
   std::vector<Packed<Real>> projections;
   std::vector<Mapper<Real>> mappers;        // none, or one a view
   std::vector<Real> part;                   // of a tile, transposed
+  std::vector<std::vector<Real>> centers;   // of each view, (k, width), once they are needed
   std::vector<Real> distance;               // (L, k, TILE)
   std::vector<Real> combined, pull;         // (k, TILE)
   std::vector<Real> norms, cover;           // (L, TILE)
@@ -43,7 +41,7 @@ class Worker {
  public:
   explicit Worker(const Pass& pass)
       : pass(pass), k(pass.n_clusters), L(pass.n_views), missing(pass.views[0].present != nullptr),
-        part(DEPTH * 2 * n), distance(L * k * TILE), combined(L > 1 ? k * TILE : 0), pull(k * TILE), norms(L * TILE), cover(L * TILE, Real(1)), mass(k * L * n),
+        part(DEPTH * 2 * n), centers(L), distance(L * k * TILE), combined(L > 1 ? k * TILE : 0), pull(k * TILE), norms(L * TILE), cover(L * TILE, Real(1)), mass(k * L * n),
         scatter(k * L * n), residual(k * L * n), sizes(k * n) {
     for (const View* view = pass.views; view < pass.views + L; ++view) {
       projections.emplace_back(reals(view->projection), k, view->width, 1, k);
@@ -135,28 +133,28 @@ class Worker {
       }
     const Real* norm = norms.data() + l * TILE;
     const Real* center_norm = reals(view.center_norms);
+    const Real resolution = Real(pass.resolution);
     for (int64_t j = 0; j < k; ++j)
       for (int r = 0; r < TILE; r += n) {
         Real* at = d + j * TILE + r;
-        store(at, larger(load(at) + load(norm + r) + center_norm[j], V{}));
+        V scale = load(norm + r) + center_norm[j], value = larger(load(at) + scale, V{});
+        Mask<Real> near = value < scale * resolution;
+        store(at, value);
+        if (any<Real>(near)) take_differences(near, l, j, tile.rows + r * width, at);
       }
-    if (pass.small_distances) recompute_small(view, tile.rows, d, norm, rows);
   }
 
-  // where digits matter, take small distances from differences: expanded squares have lost them
-  void recompute_small(const View& view, const Real* x, Real* d, const Real* norm, int rows) {
-    const Real* projection = reals(view.projection);
-    const Real* center_norm = reals(view.center_norms);
-    for (int64_t j = 0; j < k; ++j)
-      for (int r = 0; r < rows; ++r) {
-        if (d[j * TILE + r] >= Real(SMALL) * (norm[r] + center_norm[j])) continue;
-        Real total = 0;
-        for (int64_t v = 0; v < view.width; ++v) {
-          Real difference = x[r * view.width + v] + projection[v * k + j] / 2;
-          total += difference * difference;
-        }
-        d[j * TILE + r] = total;
-      }
+  // distances that are small beside the squared norms, anew: expanded squares have lost their digits
+  void take_differences(Mask<Real> near, int64_t l, int64_t j, const Real* x, Real* d) {
+    const int64_t width = pass.views[l].width;
+    if (centers[l].empty()) {
+      centers[l].resize(k * width);
+      const Real* projection = reals(pass.views[l].projection);
+      for (int64_t v = 0; v < width; ++v)
+        for (int64_t i = 0; i < k; ++i) centers[l][i * width + v] = projection[v * k + i] / -2;
+    }
+    for (int i = 0; i < n; ++i)
+      if (near[i]) d[i] = squared_distance(x + i * width, centers[l].data() + j * width, width);
   }
 
   // q_l d_jl in place of d_jl, and dbar_j = sum_l alpha_l q_l d_jl
@@ -195,6 +193,7 @@ class Worker {
   void weigh(const Real* dbar) {
     const V one = all<Real>(Real(1)), most = all<Real>(Real(Simd<Real>::bias / 2 + 0.5));
     const Real steepness = Real(-pass.s), root = Real(1 / pass.s);
+    const bool gentle = pass.s > -1;  // then the root multiplies rounding, and sums of r^{-s} - 1 keep the digits
     V tile_loss = {}, tile_cost = {};
     for (int r = 0; r < TILE; r += n) {
       const V eta = load(reference + r), v = load(weight + r);
@@ -209,7 +208,7 @@ class Worker {
         near = smaller(near, d);
         smallest = smaller(smallest, y);
       }
-      V total = {}, factor = one;
+      V total = {}, excess = {}, factor = one;
       for (int64_t j = 0; j < k; ++j) {
         Real* at = pull.data() + j * TILE + r;
         V y = load(at);
@@ -221,10 +220,15 @@ class Worker {
         } else {
           V ratio = tied ? one : smallest / y, power = power_of<Real>(ratio, steepness);
           total += power;
+          if (gentle) excess += power_minus_1_of<Real>(ratio, steepness);
           store(at, power * ratio);
         }
       }
-      if (!pass.hard) factor = exp2_of<Real>(smaller(log2_of<Real>(total / Real(k)) * root, most));
+      if (!pass.hard) {
+        V mean = total / Real(k), logarithm = log2_of<Real>(mean);
+        if (gentle) logarithm = mean > Real(0.5) ? log2_of_1_plus<Real>(excess / Real(k)) : logarithm;
+        factor = exp2_of<Real>(smaller(logarithm * root, most));
+      }
       store(coefficient + r, factor / total);
       store(nearest + r, near);
       tile_loss += smallest * factor * v;

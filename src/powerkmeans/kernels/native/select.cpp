@@ -1,15 +1,11 @@
-// Compiled for any processor of the family, unlike pass.cpp, which is compiled once a target.
+// Part of the baseline library alone, which any processor of the family can open: it tells what else can be opened.
 
 #include "arguments.h"
 
-// Whether this processor can run the target that this library was built for.
-EXPORT int64_t supported() {
-#ifdef NEEDS_AVX2
+EXPORT int64_t runs_avx2() {
+#if defined(__x86_64__)
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 #else
-  return 1;
+  return 0;
 #endif
 }
-
-// What these sources hash to: a library that was built from others is not called.
-EXPORT int64_t sources() { return SOURCES; }

@@ -92,7 +92,24 @@ INLINE double sum(Vec<Real> v) {
   return total;
 }
 
-// log2 of positive normal numbers: 2 atanh(f) / ln 2 with f = (m - 1) / (m + 1), exact where m is 1.
+template <class Real>
+INLINE bool any(Mask<Real> mask) {
+  typename Simd<Real>::Int found = 0;
+  for (int i = 0; i < lanes<Real>; ++i) found |= mask[i];
+  return found != 0;
+}
+
+// 2 atanh(f) / ln 2, which is log2((1 + f) / (1 - f)), for |f| up to 0.2
+template <class Real>
+INLINE Vec<Real> log2_series(Vec<Real> f) {
+  using S = Simd<Real>;
+  Vec<Real> square = f * f, series = all<Real>(Real(1) / (2 * S::log_terms + 1));
+#pragma GCC unroll 16
+  for (int i = S::log_terms - 1; i > 0; --i) series = series * square + Real(1) / (2 * i + 1);
+  return (f + f * square * series) * Real(2.885390081777926814720);
+}
+
+// log2 of positive normal numbers, by their mantissas' (m - 1) / (m + 1): exact where m is 1.
 template <class Real>
 INLINE Vec<Real> log2_of(Vec<Real> x) {
   using S = Simd<Real>;
@@ -104,13 +121,7 @@ INLINE Vec<Real> log2_of(Vec<Real> x) {
   Mask<Real> exponent = (raw >> S::mantissa) - Int(S::bias);
   Mask<Real> reduced = (raw & ((Int(1) << S::mantissa) - 1)) + root_half;
   Vec<Real> m = (Vec<Real>)reduced;
-  Vec<Real> f = (m - Real(1)) / (m + Real(1));
-  Vec<Real> square = f * f, series = all<Real>(Real(1) / (2 * S::log_terms + 1));
-#pragma GCC unroll 16
-  for (int i = S::log_terms - 1; i > 0; --i) series = series * square + Real(1) / (2 * i + 1);
-  Vec<Real> tail = f * square * series;
-  Vec<Real> whole = __builtin_convertvector(exponent, Vec<Real>);
-  return (f + tail) * Real(2.885390081777926814720) + whole;
+  return log2_series<Real>((m - Real(1)) / (m + Real(1))) + __builtin_convertvector(exponent, Vec<Real>);
 }
 
 // 1 / i!, and the same with the signs of the series of sin and cos
@@ -149,12 +160,36 @@ INLINE Vec<Real> exp2_of(Vec<Real> x) {
   return under ? Vec<Real>{} : series * scale;
 }
 
+// 2^x - 1 for x at most 0, with all its digits where x is small.
+template <class Real>
+INLINE Vec<Real> exp2_minus_1_of(Vec<Real> x) {
+  using S = Simd<Real>;
+  Vec<Real> f = x * Real(0.693147180559945309417), series = all<Real>(series_of<Real>.exponential[S::exp_terms]);
+#pragma GCC unroll 16
+  for (int i = S::exp_terms - 1; i >= 1; --i) series = series * f + series_of<Real>.exponential[i];
+  return x > Real(-0.5) ? series * f : exp2_of<Real>(x) - Real(1);
+}
+
+// log2(1 + x) for x between -1/2 and 0, with all its digits where x is small.
+template <class Real>
+INLINE Vec<Real> log2_of_1_plus(Vec<Real> x) {
+  return log2_series<Real>(x / (x + Real(2)));
+}
+
 // x^y of x >= 0 for y > 0, and 0 for subnormal x
 template <class Real>
 INLINE Vec<Real> power_of(Vec<Real> x, Real y) {
   Vec<Real> tiny = all<Real>(std::numeric_limits<Real>::min());
   Mask<Real> none = x < tiny;
   return none ? Vec<Real>{} : exp2_of<Real>(log2_of<Real>(larger(x, tiny)) * y);
+}
+
+// x^y - 1 of the same
+template <class Real>
+INLINE Vec<Real> power_minus_1_of(Vec<Real> x, Real y) {
+  Vec<Real> tiny = all<Real>(std::numeric_limits<Real>::min());
+  Mask<Real> none = x < tiny;
+  return none ? all<Real>(Real(-1)) : exp2_minus_1_of<Real>(log2_of<Real>(larger(x, tiny)) * y);
 }
 
 #if defined(__clang__) || __GNUC__ >= 12

@@ -152,6 +152,22 @@ INLINE void moments(const Real* pull, int64_t k, const Real* rows, int64_t width
     }
 }
 
+// sum_v (a_v - b_v)^2
+template <class Real>
+INLINE Real squared_distance(const Real* a, const Real* b, int64_t width) {
+  constexpr int n = lanes<Real>;
+  Vec<Real> total = {};
+  int64_t v = 0;
+  for (; v + n <= width; v += n) {
+    Vec<Real> difference = load(a + v) - load(b + v);
+    total += difference * difference;
+  }
+  Real result = 0;
+  for (; v < width; ++v) result += (a[v] - b[v]) * (a[v] - b[v]);
+  for (int i = 0; i < n; ++i) result += total[i];
+  return result;
+}
+
 // the same where almost every pull is zero
 template <class Real>
 INLINE void sparse_moments(const Real* pull, int64_t k, const Real* rows, int64_t width, int n_rows, Real* sums,

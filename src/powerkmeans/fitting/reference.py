@@ -1,0 +1,53 @@
+"""The distance at which a sample counts half: eta of the possibilistic membership."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from powerkmeans.features.bandwidth import weighted_median
+from powerkmeans.fitting.starts import place_rows
+from powerkmeans.fitting.task import Task, rows_of_view
+from powerkmeans.solver.annealing import Hard
+from powerkmeans.types import Float64Array
+
+# reference distances this far below or above the scatter leave the range of single precision
+SMALLEST_REFERENCE = 1e-12
+
+
+def reference_distance(fuzzy: Task) -> Float64Array:
+    """eta, one value a view, fixed for all restarts."""
+    prepared, choice = fuzzy.prepared, fuzzy.settings.reference_distance
+    if choice == "global":
+        return prepared.scatter
+    if choice == "median":
+        return np.maximum(_median_scatter(fuzzy), SMALLEST_REFERENCE * prepared.scatter)
+    if choice == "within":
+        fuzzy = replace(fuzzy, problem=replace(fuzzy.problem, entropy=math.inf))
+        start = place_rows("k-means++", fuzzy, fuzzy.stream("reference"))
+        sums = fuzzy.run_pass(fuzzy.minimise(start, Hard()).parameters, -math.inf)
+        spread = np.sum(sums.scatter, axis=0) / np.sum(sums.mass, axis=0)
+        return np.maximum(spread, SMALLEST_REFERENCE * prepared.scatter)
+    ratio = float(choice) / prepared.scatter
+    wrong = np.flatnonzero((ratio < SMALLEST_REFERENCE) | (ratio > 1 / SMALLEST_REFERENCE))
+    if len(wrong):
+        raise ValueError(
+            f"reference_distance={float(choice):g} is out of proportion to the mean squared distance of the "
+            f"features of view {prepared.views.names[wrong[0]]!r} to their mean, {prepared.scatter[wrong[0]]:g}."
+        )
+    # the part of the scale that makes up for missing rows scales every squared distance, this one too
+    squared_scale = np.array([m.scale**2 for m in prepared.maps])
+    return float(choice) * (squared_scale if fuzzy.settings.view_scaling is None else prepared.scatter)
+
+
+def _median_scatter(task: Task) -> Float64Array:
+    """Median squared distance to the median, a view: no outlier moves either."""
+    medians = []
+    for index in range(len(task.problem.scatter)):
+        sample, feature_map = rows_of_view(task, index)
+        features = feature_map(sample.views[0], np).astype(np.float64)
+        offset = features - np.median(features, axis=0)
+        medians.append(weighted_median(np.vecdot(offset, offset), sample.weight))
+    return np.array(medians)
