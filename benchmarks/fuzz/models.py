@@ -68,11 +68,8 @@ def not_finite(model: Any, subject: Subject, folder: Path) -> str | None:
     for name, value in vars(model).items():
         if name.endswith("_") and name not in _OPEN:
             answers |= {f"{name}.{key}": item for key, item in _parts(value) if key != "s"}
-    model.save(
-        folder / "again.npz", **({"overwrite": True} if "overwrite" in model.save.__code__.co_varnames else {})
-    )
+    model.save(folder / "again.npz", overwrite=True)
     powerkmeans.load(folder / "again.npz")
-    (folder / "again.npz").unlink()
     if repr(model.get_params()) == subject.parameters and "exact" not in subject.parameters:
         model.partial_fit(subject.chunk)
         answers |= {"partial_fit": model.transform(subject.rows), "drift_": model.drift_}

@@ -94,7 +94,7 @@ def test_arrays_are_held_to_the_table(parts, tmp_path, name, array, match):
         ({"splits": "06"}, "header.splits must be a list"),
         ({"view_names": ["X", "X"]}, "header.view_widths has 1 entries, but V is 2"),
         ({"view_names": ["Y"]}, "has one view, called 'X'"),
-        ({"used_views": [1]}, "header.used_views must name views in their order"),
+        ({"used_views": [1]}, "header.used_views must be some of the views, each once"),
         ({"view_widths": [4]}, "has 5 entries, but d0 is 4"),
         ({"n_features_in": 4}, "header.n_features_in do not agree"),
         ({"feature_names_in": ["a", "b"]}, "must have a name for each column"),
