@@ -131,7 +131,7 @@ def take_rows(views: Views, rows: Rows) -> Views:
 
 
 def shares_of_views(estimator: PowerKMeansBase, views: Views) -> Float64Array:
-    """What each view adds to the distance of a sample from its centroid; NaN where it lacks it, or none is used."""
+    """What each view adds to the distance of a sample from its centroid; NaN where that is nothing."""
     model = estimator._fit.model
     shares = model.for_all_views(estimator._apply(views, view_shares, entire=True), np.nan)
     return shares if views.present is None else np.where(views.present, shares, np.nan)
