@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: demo test test-sanitized test-threadpoolctl lint format bench bench-speedups bench-scaling bench-startup bench-peers bench-starts bench-noise bench-choose-k bench-report noise study theorems paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures docs dist dist-test clean help
+.PHONY: demo test test-processors test-sanitized test-threadpoolctl lint format bench bench-processors bench-speedups bench-scaling bench-startup bench-peers bench-starts bench-noise bench-choose-k bench-report noise study theorems paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures docs dist dist-test clean help
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -34,8 +34,16 @@ demo: $(VENV)/.demo  ## cluster views of the handwritten digits, clean and spoil
 	@echo
 	$(BIN)/python examples/digits.py
 
+# jobs that share the cores get one thread each, or their waiting threads take the time of the others; what is
+# about threads is run with two before that
+threads = OPENBLAS_NUM_THREADS=$(1) OMP_NUM_THREADS=$(1)
+
 test: $(VENV)/.run  ## the whole test suite
-	$(BIN)/python -m pytest --numprocesses $(JOBS) --quiet
+	$(call threads,2) $(BIN)/python -m pytest --numprocesses $(JOBS) --quiet tests/engines
+	$(call threads,1) $(BIN)/python -m pytest --numprocesses $(JOBS) --quiet
+
+test-processors: $(VENV)/.run  ## engines, kernels, oracle and properties on every processor that this one can pretend to be
+	$(BIN)/python tests/processors.py --jobs $(JOBS)
 
 COUNT ?= 12000
 test-sanitized: $(VENV)/.run  ## the kernel's tests and COUNT random shapes, with every access to memory checked (g++ on Linux)
@@ -70,6 +78,9 @@ bench-startup: $(VENV)/.run  ## how long imports and the command's help take
 
 bench-peers: $(VENV)/.run  ## time to quality beside other k-means, in the folder POWERKMEANS_DATA
 	$(BIN)/python -m benchmarks.peers
+
+bench-processors: $(VENV)/.run  ## partitions, labels and bits of 200 fits on other processors
+	$(BIN)/python -m benchmarks.processors
 
 bench-starts: $(VENV)/.run  ## hard cost against k-means on synthetic families, 20 seeds
 	$(BIN)/python -m benchmarks.starts

@@ -1,8 +1,9 @@
-"""What several tests need: a solver's pass over plain arrays, and small data sets."""
+"""What several tests need: a solver's pass over plain arrays, small data sets, and how far rounding reaches."""
 
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from powerkmeans.engines import NumpyEngine, NumpyOptions
 from powerkmeans.features.maps import IdentityMap
@@ -50,3 +51,29 @@ def blobs(n_clusters=3, n_features=5, size=40, spread=0.5, seed=0):
     centers = rng.uniform(-5, 5, (n_clusters, n_features))
     y = np.repeat(np.arange(n_clusters), size)
     return centers[y] + rng.normal(0, spread, (len(y), n_features)), y
+
+
+def rounding(n_samples, n_outputs, n_passes, dtype=np.float64):
+    """How far two roads to one fit may lie apart, as a share of the total scatter.
+
+    A sum over n samples of squared distances, each a sum of p products, is rounded by at most ``n + p`` units.
+    Steps towards an optimum do not enlarge what the passes before them left, so the passes' rounding adds up.
+    """
+    return n_passes * (n_samples + n_outputs) * float(np.finfo(dtype).eps)
+
+
+def objective_rounding(found, expected):
+    """The same for the objectives of two possibilistic fits to several views."""
+    n_samples, n_outputs = len(found.labels_), sum(c.shape[1] for c in found.cluster_centers_)
+    passes, dtype = max(found.n_iter_, expected.n_iter_), found.cluster_centers_[0].dtype
+    scatter = n_samples * found.view_weights_ @ found.reference_distance_
+    return rounding(n_samples, n_outputs, passes, dtype) * scatter
+
+
+def assert_same_fit(found, expected):
+    """Two roads to one fit, which may differ in the memory layout of their rows: rounding and nothing else."""
+    assert np.array_equal(found.labels_, expected.labels_)
+    close = objective_rounding(found, expected)
+    assert found.objective_ == pytest.approx(expected.objective_, rel=0, abs=close)
+    # weights are a softmax of losses over the entropy, whose slope is at most one
+    assert found.view_weights_ == pytest.approx(expected.view_weights_, rel=0, abs=close / found.entropy_)

@@ -9,7 +9,7 @@ import pytest
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score, silhouette_score
 
-from helpers import blobs, make_present, make_views
+from helpers import blobs, make_present, make_views, rounding
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, choose_k
 from powerkmeans import choose as choose_module
 from powerkmeans.choosing.criteria import adjusted_rand, agreements, cost_shares, halves, silhouette, silhouettes
@@ -80,7 +80,9 @@ def test_one_table_with_views_is_the_same_as_its_views_apart():
     X, _ = blobs(3, 6, 30)
     apart = choose_k({"a": X[:, :4], "b": X[:, 4:]}, k_max=3, random_state=0)
     together = choose_k(X, k_max=3, views={"a": slice(0, 4), "b": [4, 5]}, random_state=0)
-    assert np.array_equal(apart.table["cost"], together.table["cost"])
+    # columns of one table lie otherwise in memory; the cost is a share of the scatter, after at most 300
+    # passes over at most 90 landmarks a view
+    assert apart.table["cost"] == pytest.approx(together.table["cost"], rel=0, abs=rounding(90, 2 * 90, 300))
 
 
 def test_the_same_seed_gives_the_same_bits_and_the_order_of_rows_does_not_matter(found):

@@ -43,14 +43,15 @@ def hard_cost(model, rows):
 @pytest.mark.parametrize("feature_map", ["identity", "rff"])
 def test_a_few_epochs_end_within_a_hundredth_of_the_batch_objective(size, membership, feature_map):
     parameters = {"membership": membership, "feature_map": feature_map, "bandwidth": 10.0, "random_state": 0}
-    batch = KernelPowerKMeans(6, **parameters).fit(X)
-    stream = epochs(KernelPowerKMeans(6, **parameters), X, size)
+    rows = X[: 150 * size]  # all but for the smallest chunks
+    batch = KernelPowerKMeans(6, **parameters).fit(rows)
+    stream = epochs(KernelPowerKMeans(6, **parameters), rows, size)
     # the maps were drawn from other rows, so costs are compared where they are the same thing
     if feature_map == "identity":
-        assert hard_cost(stream, X) <= 1.01 * hard_cost(batch, X)
-    agreement = np.mean([np.max(np.bincount(stream.predict(X)[batch.labels_ == j])) for j in range(6)])
-    assert agreement > 0.97 * len(X) / 6
-    assert stream.n_samples_seen_ == 3 * len(X)
+        assert hard_cost(stream, rows) <= 1.01 * hard_cost(batch, rows)
+    agreement = np.mean([np.max(np.bincount(stream.predict(rows)[batch.labels_ == j])) for j in range(6)])
+    assert agreement > 0.97 * len(rows) / 6
+    assert stream.n_samples_seen_ == 3 * len(rows)
 
 
 @pytest.mark.parametrize("size", [20, 500])

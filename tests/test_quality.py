@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from powerkmeans import KernelPowerKMeans
 
-SEEDS = range(20)
+SEEDS = range(8)
 
 
 @pytest.mark.parametrize("feature_map", ["rff", "identity"])

@@ -60,7 +60,7 @@ def with_gaps(mdata):
 
 
 def same_as(model, X, data, key="power_kmeans"):
-    """Whether what was written is what the fitted estimator answers."""
+    """Whether what was written is what the fitted estimator answers, to the bit: both see C-ordered rows."""
     assert data.obs[key].dtype == "category"
     np.testing.assert_array_equal(data.obs[key].astype(str), model.labels_.astype(str))
     np.testing.assert_array_equal(data.obsm[f"{key}_memberships"], model.predict_proba(X))

@@ -45,7 +45,7 @@ slow = KernelPowerKMeans(
 paths, exponents = [], []
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", ConvergenceWarning)  # stopped on the way, on purpose
-    for n_iter in range(1, 400, 4):
+    for n_iter in range(1, 400, 10):
         model = slow.set_params(max_iter=n_iter).fit(X)
         found = model.cluster_centers_
         if paths:  # every fit numbers its clusters anew

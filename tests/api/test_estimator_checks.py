@@ -12,7 +12,7 @@ from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
 ESTIMATORS = [
     KernelPowerKMeans(4),
     KernelPowerKMeans(4, membership="possibilistic"),
-    KernelPowerKMeans(4, feature_map="nystroem"),
+    KernelPowerKMeans(4, feature_map="rff"),
     KernelPowerKMeans(4, feature_map="identity"),
     KernelPowerKMeans(4, feature_map="exact"),
     MultiViewPowerKMeans(4),

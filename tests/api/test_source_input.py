@@ -16,7 +16,7 @@ from powerkmeans.engines import NumpyEngine, NumpyOptions, numpy_engine
 from powerkmeans.kernels import choose_kernel
 from powerkmeans.sources import SourceChangedError, output
 
-X = blobs(4, 6, 300, 1.5)[0].astype(np.float32)
+X = blobs(4, 6, 120, 1.5)[0].astype(np.float32)
 NAMES = [f"c{i}" for i in range(6)]
 
 
@@ -49,8 +49,11 @@ def save(folder, kind, rows=X):
     return path
 
 
-@pytest.mark.parametrize("kind", ["npy", "parquet", "feather", "zarr"])
-@pytest.mark.parametrize("budget", [2**30, 2**20])
+@pytest.mark.parametrize(
+    ("kind", "budget"),
+    [*((kind, 2**30) for kind in ("npy", "parquet", "feather", "zarr")), ("parquet", 2**15)],
+    ids=["npy", "parquet", "feather", "zarr", "features anew in every pass"],
+)
 def test_fits_and_answers_are_those_of_the_array(tmp_path, kind, budget):
     source = open_source(save(tmp_path, kind))
     options = NumpyOptions(memory_budget=budget)
@@ -128,10 +131,10 @@ def test_columns_are_held_to_those_of_the_fit(tmp_path):
 @pytest.mark.parametrize("kind", ["npy", "parquet"])
 def test_a_nan_in_the_middle_is_named(tmp_path, kind):
     rows = X.copy()
-    rows[777, 2] = np.nan
+    rows[333, 2] = np.nan
     column = "2" if kind == "npy" else "'c2'"
     before = threading.active_count()
-    with pytest.raises(ValueError, match=rf"rows.{kind}: NaN in row 777, column {column}"):
+    with pytest.raises(ValueError, match=rf"rows.{kind}: NaN in row 333, column {column}"):
         KernelPowerKMeans(4).fit(open_source(save(tmp_path, kind, rows)))
     assert threading.active_count() <= before + numpy_engine.BLOCKS_AHEAD
 
@@ -140,7 +143,7 @@ def test_a_file_that_changes_is_told(tmp_path):
     path = save(tmp_path, "npy")
     source = open_source(path)
     model = KernelPowerKMeans(4, random_state=0).fit(source)
-    np.save(path, X[:500])
+    np.save(path, X[:200])
     for call in (model.predict, KernelPowerKMeans(4).fit):
         with pytest.raises(SourceChangedError, match="changed while it was being read"):
             call(source)

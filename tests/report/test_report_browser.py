@@ -11,10 +11,11 @@ import time
 import numpy as np
 import pytest
 
+from closing import NO_BROWSER, NO_SELENIUM
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
 from powerkmeans.report import write_report
 
-webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+webdriver = pytest.importorskip("selenium.webdriver", reason=NO_SELENIUM)
 from selenium.webdriver.chrome.service import Service  # noqa: E402
 from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
@@ -23,9 +24,7 @@ from selenium.webdriver.support.select import Select  # noqa: E402
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(
-    not (BROWSER and DRIVER), reason="no browser: chromium and chromedriver are not both installed"
-)
+pytestmark = pytest.mark.skipif(not (BROWSER and DRIVER), reason=NO_BROWSER)
 
 LONG = "a_column_name_without_any_place_to_break_it_" * 3
 
