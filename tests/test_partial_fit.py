@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from dataclasses import replace
 
@@ -9,12 +10,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 from sklearn.exceptions import NotFittedError
 
 import powerkmeans
 from helpers import blobs
 from oracle import online_step
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, open_source
+from powerkmeans.estimators import chunks
+from powerkmeans.model import StreamLine, StreamLines
 from powerkmeans.online import mixing_weight, rows_to_begin
 
 X, Y = blobs(6, 8, 500, 2.0)
@@ -192,6 +196,14 @@ def test_a_beginning_that_says_nothing_is_waited_through():
         constant.partial_fit(np.zeros((rows_to_begin(2), 8)))
 
 
+def test_rows_that_cannot_be_fitted_leave_the_model_of_those_before():
+    model = KernelPowerKMeans(2, feature_map="identity", random_state=0).partial_fit(X[:10])
+    labels = model.predict(X[:50])
+    model.partial_fit(np.full((10, 8), 1e200))  # squared distances overflow
+    assert model.n_samples_seen_ == 20
+    assert np.array_equal(model.predict(X[:50]), labels)
+
+
 def test_chunks_must_be_of_one_make(tmp_path):
     for first in (X[:2], X):  # collecting, learning
         model = KernelPowerKMeans(3, random_state=0).partial_fit(first)
@@ -219,6 +231,120 @@ def test_a_file_is_streamed_by_its_blocks(tmp_path):
     for rows in open_source(tmp_path / "rows.npy").blocks(450):
         model.partial_fit(rows)
     assert model.n_samples_seen_ == len(X)
+
+
+def chunks_of(kind):
+    """A stream in small chunks, of one view or several, dense or sparse, whole or with rows missing."""
+    rng = np.random.default_rng(3)
+    if kind == "views":
+        views = {"a": X[:, :4].copy(), "b": X[:, 4:].copy()}
+        views["b"][rng.random(len(X)) < 0.2] = np.nan
+        return [{name: view[i : i + 9] for name, view in views.items()} for i in range(0, 1200, 9)]
+    rows = X.astype(np.float32) if kind == "float32" else X
+    rows = csr_array(np.where(np.abs(X) > 2, X, 0)) if kind == "sparse" else rows
+    return [rows[i : i + 9] for i in range(0, 1200, 9)]
+
+
+@pytest.mark.filterwarnings("ignore")  # of few rows
+@pytest.mark.parametrize("kind", ["dense", "float32", "sparse", "views"])
+@pytest.mark.parametrize("n_before", [5, 8, 120])  # after an early fit, further on, and after the beginning
+def test_a_stream_goes_on_from_a_file_as_if_it_had_not_been_saved(tmp_path, kind, n_before):
+    stream = chunks_of(kind)
+    cls = MultiViewPowerKMeans if kind == "views" else KernelPowerKMeans
+    model = cls(6, feature_map="rff", n_components=20, random_state=0)
+    for chunk in stream[:n_before]:
+        model.partial_fit(chunk)
+    model.save(tmp_path / "model.npz")
+    loaded = powerkmeans.load(tmp_path / "model.npz")
+    assert loaded.n_samples_seen_ == model.n_samples_seen_ == 9 * n_before
+    for chunk in stream[n_before : n_before + 14]:
+        model.partial_fit(chunk)
+        loaded.partial_fit(chunk)
+        assert loaded.n_samples_seen_ == model.n_samples_seen_
+    assert np.array_equal(loaded.transform(stream[0]), model.transform(stream[0]))
+    assert np.array_equal(loaded.labels_, model.labels_)
+    assert loaded.objective_ == model.objective_
+
+
+def test_rows_that_give_no_model_yet_cannot_be_saved(tmp_path):
+    model = KernelPowerKMeans(5, random_state=0).partial_fit(X[:3])
+    with pytest.raises(NotFittedError, match="The 3 rows that partial_fit has collected give no model yet"):
+        model.save(tmp_path / "model.npz")
+    assert model.n_samples_seen_ == 3
+    assert not list(tmp_path.iterdir())
+
+
+def test_all_rows_are_counted():
+    model = KernelPowerKMeans(3, random_state=0)
+    for start in range(0, 50, 5):
+        assert model.partial_fit(X[start : start + 5]).n_samples_seen_ == start + 5
+    model = KernelPowerKMeans(3, random_state=0).fit(X[:1200], sample_weight=np.full(1200, 2.0))
+    model.partial_fit(X[:10], sample_weight=np.full(10, 0.5))
+    assert model.n_samples_seen_ == 1210
+    assert model.stream_history_["n_seen"].tolist() == [1202.5]
+
+
+def test_collecting_joins_rows_a_bounded_number_of_times(monkeypatch):
+    """Each row is copied when it comes and when the rows have doubled, however small the chunks."""
+    copied, stacked = [], chunks._stacked
+
+    def counted(*parts):
+        arrays = parts[0] if isinstance(parts[0], (list, tuple)) else parts
+        copied.append(sum(len(array) for array in arrays))
+        return stacked(*parts)
+
+    monkeypatch.setattr(chunks, "_stacked", counted)
+    model = KernelPowerKMeans(2, feature_map="identity", random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for row in range(1024):
+            model.partial_fit(X[row : row + 1])
+    assert len(copied) <= 12
+    assert sum(copied) <= 3 * 1024
+
+
+def test_lines_of_a_stream_are_written_once():
+    lines, copied = StreamLines(), 0
+    for number in range(1000):
+        before = lines.room
+        lines = lines.with_line(StreamLine(number, 1.0, 0.0, 0.5))
+        copied += 0 if lines.room is before else number
+    assert copied < 2000
+    assert lines.table[:, 0].tolist() == list(range(1000))
+    assert not lines.table.flags.writeable
+    two = [lines.with_line(StreamLine(value, 1.0, 0.0, 0.5)) for value in (1000, 2000)]
+    assert [both.table[-1, 0] for both in two] == [1000, 2000]
+
+
+def test_a_chunk_changes_only_what_it_teaches():
+    """What the fit left is not made anew for every chunk."""
+    model = KernelPowerKMeans(3, random_state=0).fit(X)
+    history, restarts = model.history_, model.restarts_
+    model.partial_fit(X[:10])
+    assert model.history_ is history
+    assert model.restarts_ is restarts
+
+
+def test_chunks_may_be_read_into_one_buffer():
+    models = [KernelPowerKMeans(3, random_state=0) for _ in range(2)]
+    buffer = np.empty((10, 8))
+    for start in range(0, 60, 10):
+        buffer[:] = X[start : start + 10]
+        models[0].partial_fit(buffer)
+        models[1].partial_fit(X[start : start + 10])
+    buffer[:] = np.nan
+    assert np.array_equal(*(model.partial_fit(X[60:90]).cluster_centers_ for model in models))
+
+
+def test_copies_of_a_begun_stream_go_their_own_ways():
+    first = KernelPowerKMeans(3, random_state=0).partial_fit(X[:7])
+    second = copy.copy(first)
+    first.partial_fit(X[7:14])
+    second.partial_fit(X[100:107])
+    alone = KernelPowerKMeans(3, random_state=0).partial_fit(X[:7]).partial_fit(X[7:14])
+    assert np.array_equal(
+        first.partial_fit(X[14:30]).cluster_centers_, alone.partial_fit(X[14:30]).cluster_centers_
+    )
 
 
 def test_models_of_older_files_say_so(tmp_path):

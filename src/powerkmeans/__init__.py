@@ -66,6 +66,13 @@ def load(path: str | os.PathLike[str]) -> Any:
     KernelPowerKMeans or MultiViewPowerKMeans
         The fitted estimator, whichever was saved.
 
+    Raises
+    ------
+    powerkmeans.exceptions.ModelFileError
+        If the file is not a model, is damaged, or comes from a later version; a ValueError.
+    FileNotFoundError
+        If there is no such file.
+
     Examples
     --------
     >>> import os, tempfile

@@ -1,8 +1,8 @@
-"""Warnings of this package, to filter by."""
+"""Warnings and errors of this package, to filter by and to catch."""
 
 from __future__ import annotations
 
-__all__ = ["DataGuidanceWarning"]
+__all__ = ["DataGuidanceWarning", "ModelFileError"]
 
 
 class DataGuidanceWarning(UserWarning):
@@ -10,4 +10,12 @@ class DataGuidanceWarning(UserWarning):
 
     A fit raises at most one. Where the fit itself went wrong (clusters collapsed, iterations ran out) it is
     scikit-learn's ``ConvergenceWarning`` instead, with these findings beside.
+    """
+
+
+class ModelFileError(ValueError):
+    """A file is not a model of this package, is damaged, or is of a later version; the message says which.
+
+    It is the only error that the content of a file gives rise to: nothing is unpacked before its size has been
+    checked, and a model that has been loaded answers with finite numbers.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -74,7 +74,7 @@ class Restart:
 class StreamLine(NamedTuple):
     """One chunk of a stream.
 
-    n_seen : samples seen with it
+    n_seen : samples seen with it, by their weight
     loss : its mean loss before it was learnt from
     drift : by what share that loss exceeds the running one
     shift : the largest step of a centroid
@@ -86,19 +86,48 @@ class StreamLine(NamedTuple):
     shift: float
 
 
+@dataclass(frozen=True, eq=False)
+class StreamLines:
+    """The lines of a stream, a row each, in room that doubles when it is full: adding lines is linear overall.
+
+    What goes on from it shares the room. A row of NaN is free; where another has taken it, the rows are copied.
+    """
+
+    room: Array = field(default_factory=lambda: np.full((0, len(StreamLine._fields)), np.nan))
+    n_lines: int = 0
+
+    def with_line(self, line: StreamLine) -> StreamLines:
+        """The same lines and one more."""
+        room, at = self.room, self.n_lines
+        if at == len(room) or not np.isnan(room[at, 0]):
+            room = np.full((max(16, 2 * at), room.shape[1]), np.nan)
+            room[:at] = self.room[:at]
+        room[at] = line
+        return StreamLines(room, at + 1)
+
+    @property
+    def table(self) -> Array:
+        """The lines, read only."""
+        lines = self.room[: self.n_lines]
+        lines.flags.writeable = False
+        return lines
+
+
 @dataclass(frozen=True)
 class Stream:
     """What a model has seen, to go on from: running sums, in which samples count less the longer ago they were.
 
     ``sums`` are scaled to ``weight``, which the ``n_fitted`` samples of the fit had; their scatter is about the
-    origin, so that it does not matter where centroids were.
+    origin, so that it does not matter where centroids were. ``n_seen`` counts samples by their weight, in units of
+    those of the fit; ``n_learnt`` is how many there were in all chunks since.
     """
 
     sums: PassStatistics
     weight: float
     n_fitted: int
     n_seen: float
-    lines: tuple[StreamLine, ...] = ()
+    n_learnt: int = 0
+    lines: StreamLines = field(default_factory=StreamLines)
 
 
 @dataclass(frozen=True)
@@ -141,5 +170,5 @@ def history_table(result: FitResult) -> dict[str, Array]:
 
 def stream_table(result: FitResult) -> dict[str, Array]:
     """The chunks of a stream as one array a column."""
-    lines = () if result.stream is None else result.stream.lines
-    return {name: np.array([getattr(line, name) for line in lines]) for name in StreamLine._fields}
+    lines = StreamLines() if result.stream is None else result.stream.lines
+    return dict(zip(StreamLine._fields, lines.table.T, strict=True))

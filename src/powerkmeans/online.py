@@ -58,11 +58,12 @@ def learn(result: FitResult, views: Views, engine: object) -> FitResult:
     shift = math.sqrt(float(np.max(shift_norms(old, parameters, problem))))
     line = StreamLine(stream.n_seen + new_rows, loss, loss / expected - 1 if expected > 0 else 0.0, shift)
     model = replace(model, parameters=parameters)
+    n_learnt, lines = stream.n_learnt + len(views.weight), stream.lines.with_line(line)
     return replace(
         result,
         model=model,
         labels=apply(model, views, engine, block_labels),
         objective=objective_value(float(sums.loss), parameters, problem),
         inertia=float(sums.hard_cost),
-        stream=replace(stream, sums=sums, n_seen=line.n_seen, lines=(*stream.lines, line)),
+        stream=replace(stream, sums=sums, n_seen=line.n_seen, n_learnt=n_learnt, lines=lines),
     )

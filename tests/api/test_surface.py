@@ -23,7 +23,7 @@ LAYERS = [
     ["streams", "features", "objective", "metrics", "callbacks", "exceptions", "warn", "tables", "checks"],
     ["views", "settings", "gram", "engines", "kernels", "solver", "model"],
     ["fitting"],
-    ["fit", "model_io"],
+    ["fit", "model_file", "model_io"],
     ["progress", "online"],
     ["estimators"],
     ["critical", "explain", "choosing"],
@@ -128,7 +128,7 @@ def test_exported_names():
         "SplitDisplay",
         "ViewContributionDisplay",
     ]
-    assert powerkmeans.exceptions.__all__ == ["DataGuidanceWarning"]
+    assert powerkmeans.exceptions.__all__ == ["DataGuidanceWarning", "ModelFileError"]
 
 
 SHARED = {

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
+import re
 
 import numpy as np
 import pytest
 from command_helpers import K, N, ids, leftovers, rows, write_csv
+
+from powerkmeans import model_io
 
 USAGE, DATA, OUTPUT = 2, 3, 4
 
@@ -320,6 +324,32 @@ def test_corrupt_models(fails, run, table, tmp_path, content):
     for command in (("predict", "bad.npz", table), ("explain", "bad.npz")):
         assert "is not a powerkmeans model, or is damaged" in fails(DATA, *command)
     assert "There is no model file 'none.npz'" in fails(DATA, "explain", "none.npz")
+
+
+@pytest.mark.parametrize(
+    ("entry", "value", "sentence"),
+    [
+        ("threshold", "high", "extra.threshold is 'high', which is no number that it can be"),
+        ("scale", "other", "extra.scale must be one of"),
+        ("views", {"list": []}, "extra.found.views.view has 1 entries, but V is 0"),
+        ("found", {"dict": {"sizes": {"list": [1]}}}, "extra.found.sizes must be an array of numbers"),
+        ("found", {"dict": {"views": {"dict": {}}}}, "extra.found.views.view is missing"),
+        ("found", {"dict": {"n_noise": {"float": "nan"}}}, "extra.found.n_noise must be an integer"),
+        ("more", 1, "extra has the unknown entry 'more'"),
+    ],
+)
+def test_what_is_kept_beside_a_model_is_checked(fails, run, table, tmp_path, entry, value, sentence):
+    run("fit", table, "--id", "id", "-k", K, "-o", "out")
+    header, arrays = model_io.read(tmp_path / "out/model.npz")
+    header["extra"]["dict"][entry] = value
+    model_io.write(tmp_path / "bad.npz", header, _referred(header, arrays))
+    assert re.search(sentence, fails(DATA, "explain", "bad.npz"))
+
+
+def _referred(header, arrays):
+    """The arrays that are still spoken of."""
+    spoken = json.dumps(header)
+    return {name: a for name, a in arrays.items() if not name.startswith("parameter") or f'"{name}"' in spoken}
 
 
 def test_a_model_with_any_byte_wrong_never_ends_in_a_traceback(fails, run, table, tmp_path):

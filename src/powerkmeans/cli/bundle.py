@@ -13,10 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from powerkmeans.cli.bundle_checks import check_extra
 from powerkmeans.cli.errors import UserError
 from powerkmeans.cli.samples import Samples
 from powerkmeans.cli.scaling import Scaling, scaled
 from powerkmeans.estimators import KernelPowerKMeans, MultiViewPowerKMeans
+from powerkmeans.exceptions import ModelFileError
+from powerkmeans.model_file.flaws import Flaw
 from powerkmeans.model_io import load_with_extra, save_estimator
 
 FORMAT, VERSION = "powerkmeans-input", 1
@@ -99,23 +102,22 @@ def save_bundle(bundle: Bundle, path: str | os.PathLike[str]) -> None:
 
 def load_bundle(path: str | os.PathLike[str]) -> Bundle:
     """Read a model; one that was saved from Python takes columns as they are."""
-    name = os.path.basename(os.fspath(path))
     if not os.path.exists(path):
         raise UserError(f"There is no model file {os.fspath(path)!r}.")
     try:
         estimator, extra = load_with_extra(path, CLASSES)
         return _from_python(estimator) if extra is None else _restored(estimator, extra)
-    except UserError:
-        raise
-    except ValueError as error:
+    except Flaw as flaw:
+        raise UserError(f"{os.fspath(path)!r} is a damaged powerkmeans model: {flaw}.") from flaw
+    except (ModelFileError, FileNotFoundError) as error:
         raise UserError(str(error)) from error
-    except Exception as error:  # a damaged file may fail anywhere
-        raise UserError(f"{name!r} is not a powerkmeans model, or is damaged.") from error
 
 
-def _restored(estimator: Any, extra: dict[str, Any]) -> Bundle:
-    if extra.get("format") != FORMAT or not extra["version"] <= VERSION:
+def _restored(estimator: Any, extra: Any) -> Bundle:
+    version = extra.get("version") if isinstance(extra, dict) else None
+    if isinstance(version, int) and version > VERSION:
         raise UserError("The model was written by a newer powerkmeans; upgrade to read it.")
+    check_extra(extra, estimator._fit.model)
     views = tuple(
         ViewInput(
             view["name"], tuple(view["columns"]), Scaling(*(np.asarray(view[name]) for name in Scaling._fields))

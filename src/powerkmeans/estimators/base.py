@@ -5,17 +5,19 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
 from powerkmeans.callbacks import CallbackSupportMixin
-from powerkmeans.estimators.chunks import Collected
+from powerkmeans.estimators.chunks import Collected, collect, owned
 from powerkmeans.files import Target
 from powerkmeans.fit import apply, fit_views, model_statistics, warn_if_unwell
 from powerkmeans.gram import check_exact_views
@@ -46,13 +48,21 @@ class PowerKMeansBase(
 
         A file that exists and is not empty is kept, which is an error, unless ``overwrite=True``. Only regular
         files are written, whole or not at all; a link is followed to the file that it leads to.
+
+        In the middle of a stream the rows that ``partial_fit`` has collected are kept too, so the stream goes on
+        from the file as it would have without. With ``random_state=None``, or a generator, later fits draw anew.
         """
+        if self._collected is not None and not hasattr(self, "_fit"):
+            raise NotFittedError(
+                f"The {self._collected.n_rows} rows that partial_fit has collected give no model yet, so there is "
+                f"none to save. Go on with partial_fit until there are {self.n_clusters} different ones and more."
+            )
         check_is_fitted(self)
         save_estimator(self, path, overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a model that ``save`` wrote."""
+        """Read a model that ``save`` wrote; a bad file raises ``powerkmeans.exceptions.ModelFileError``."""
         loaded: Self = load_estimator(path, {cls.__name__: cls})
         return loaded
 
@@ -72,29 +82,36 @@ class PowerKMeansBase(
 
     def _learn(self, chunk: Views) -> None:
         """Go on from what was fitted or learnt."""
-        self._keep(learn(self._fit, chunk, self.engine))
+        self._keep_learnt(learn(self._fit, chunk, self.engine))
 
     def _collect(self, chunk: Views, layout: Layout | None, settings: Settings) -> None:
         """Collect the first rows of a stream, and fit to them each time they have doubled."""
         before = self._collected
-        collected = Collected(chunk, layout) if before is None else before.with_chunk(chunk, layout)
+        enough = len(chunk.weight) + (0 if before is None else before.n_rows) >= rows_to_begin(settings.n_clusters)
+        chunk = chunk if enough else owned(chunk)
+        collected = collect(chunk, layout) if before is None else before.with_chunk(chunk, layout)
         self._collected = collected
-        enough = collected.n_rows >= rows_to_begin(settings.n_clusters)
         if enough:
-            self._fit_views(collected.views, settings, collected.views.arrays, collected.layout)
+            self._fit_collected(collected, settings)
         elif collected.n_rows >= max(settings.n_clusters, 2 * collected.n_fitted):
-            self._fit_early(collected, settings)
+            self._fit_early(collected.joined(), settings)
+        self.n_samples_seen_ = collected.n_rows
+
+    def _fit_collected(self, collected: Collected, settings: Settings) -> None:
+        (views,) = collected.joined().chunks
+        self._fit_views(views, settings, views.arrays, collected.layout)
 
     def _fit_early(self, collected: Collected, settings: Settings) -> None:
-        """Fit to few rows, so that there are answers; if they say nothing yet, there are none."""
-        with warnings.catch_warnings():
+        """Fit to few rows, so that there are answers; if they say nothing, an earlier model stays."""
+        with warnings.catch_warnings(), suppress(ValueError):
             warnings.simplefilter("ignore")
-            try:
-                self._fit_views(collected.views, settings, collected.views.arrays, collected.layout)
-            except ValueError:
-                if hasattr(self, "_fit"):
-                    del self._fit
+            self._fit_collected(collected, settings)
         self._collected = replace(collected, n_fitted=collected.n_rows)
+
+    def _resume(self, rows: Views, n_fitted: int) -> None:
+        """Go on with rows that were collected before."""
+        self._collected = collect(rows, self._layout, n_fitted)
+        self.n_samples_seen_ = self._collected.n_rows
 
     @property
     def _learns(self) -> bool:
@@ -126,21 +143,26 @@ class PowerKMeansBase(
 
     def _keep(self, result: FitResult) -> None:
         """Spread a result over the public attributes; fitting and loading both end here."""
-        model, restart = result.model, result.restarts[result.best]
-        self._fit = result
-        self.labels_ = result.labels
-        self.view_weights_ = model.for_all_views(model.parameters.view_weights, 0.0)
-        self.view_names_in_ = np.array(model.view_names, dtype=object)
+        restart = result.restarts[result.best]
+        self.view_names_in_ = np.array(result.model.view_names, dtype=object)
         self.critical_exponent_ = result.critical
         self.s_init_, self.s_ = restart.s_init, restart.s
         self.n_iter_ = restart.n_iter
-        self.objective_, self.inertia_ = result.objective, result.inertia
         self.history_ = history_table(result)
         self.status_ = restart.status
         self.restarts_ = [dict(vars(r)) for r in result.restarts]
         self.best_restart_ = result.best
+        self._keep_learnt(result)
+
+    def _keep_learnt(self, result: FitResult) -> None:
+        """Set the attributes that a chunk of a stream changes."""
+        model, stream = result.model, result.stream
+        self._fit = result
+        self.labels_ = result.labels
+        self.view_weights_ = model.for_all_views(model.parameters.view_weights, 0.0)
+        self.objective_, self.inertia_ = result.objective, result.inertia
         self.stream_history_ = stream_table(result)
-        self.n_samples_seen_ = len(result.labels) if result.stream is None else round(result.stream.n_seen)
+        self.n_samples_seen_ = len(result.labels) if stream is None else stream.n_fitted + stream.n_learnt
         self.drift_ = float(self.stream_history_["drift"][-1]) if len(self.stream_history_["drift"]) else 0.0
         self._keep_views(result)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,45 +14,76 @@ from powerkmeans.views import Layout
 
 @dataclass(frozen=True)
 class Collected:
-    """Rows of a stream so far, and how many of them the model in use was fitted to."""
+    """Rows of a stream so far, and how many of them the model in use was fitted to.
 
-    views: Views
+    Chunks are joined when they are fitted, not as they come, so that collecting is linear in their number. What
+    follows from a collection shares its list: the first ``n_chunks`` count.
+    """
+
+    chunks: list[Views]
+    n_chunks: int
+    n_rows: int
     layout: Layout | None
     n_fitted: int = 0
 
-    @property
-    def n_rows(self) -> int:
-        return len(self.views.weight)
-
     def with_chunk(self, views: Views, layout: Layout | None) -> Collected:
         """Append a chunk, which must be of the same make."""
-        mine, its = self.views, views
-        widths = [tuple(int(array.shape[1]) for array in v.arrays) for v in (mine, its)]
-        labels = [None if part is None else part.labels for part in (self.layout, layout)]
-        if mine.names == its.names == ("X",) and widths[0] != widths[1]:
-            raise ValueError(
-                f"X has {widths[1][0]} features, but MultiViewPowerKMeans is expecting {widths[0][0]} features as "
-                "input."
-            )
-        if mine.names != its.names or widths[0] != widths[1] or labels[0] != labels[1]:
-            raise ValueError(
-                f"This chunk has the views {_described(its)}, but the stream began with {_described(mine)}."
-            )
-        dtype = np.result_type(mine.dtype, its.dtype)
-        arrays = tuple(_stacked(a, b) for a, b in zip(mine.arrays, its.arrays, strict=True))
-        weight = np.concatenate([mine.weight, its.weight]).astype(dtype)
-        return Collected(Views(mine.names, arrays, weight, _joined_masks(mine, its)), self.layout, self.n_fitted)
+        _check_same_make(self.chunks[0], views, self.layout, layout)
+        chunks = self.chunks if len(self.chunks) == self.n_chunks else self.chunks[: self.n_chunks]
+        chunks.append(views)
+        n_rows = self.n_rows + len(views.weight)
+        return Collected(chunks, self.n_chunks + 1, n_rows, self.layout, self.n_fitted)
+
+    def joined(self) -> Collected:
+        """The same rows as one chunk."""
+        if self.n_chunks == 1:
+            return self if len(self.chunks) == 1 else collect(self.chunks[0], self.layout, self.n_fitted)
+        return collect(_joined(self.chunks[: self.n_chunks]), self.layout, self.n_fitted)
 
 
-def _stacked(a: Array, b: Array) -> Array:
-    return vstack([a, b], format="csr") if issparse(a) or issparse(b) else np.concatenate([a, b])
+def collect(views: Views, layout: Layout | None, n_fitted: int = 0) -> Collected:
+    """Begin with one chunk."""
+    return Collected([views], 1, len(views.weight), layout, n_fitted)
 
 
-def _joined_masks(a: Views, b: Views) -> Array | None:
-    if a.present is None and b.present is None:
+def owned(views: Views) -> Views:
+    """The same rows in memory of their own: callers read the next chunk into theirs."""
+    return views._replace(arrays=tuple(array.copy() for array in views.arrays))
+
+
+def _check_same_make(first: Views, its: Views, layout: Layout | None, its_layout: Layout | None) -> None:
+    widths = [tuple(int(array.shape[1]) for array in views.arrays) for views in (first, its)]
+    labels = [None if part is None else part.labels for part in (layout, its_layout)]
+    if first.names == its.names == ("X",) and widths[0] != widths[1]:
+        raise ValueError(
+            f"X has {widths[1][0]} features, but MultiViewPowerKMeans is expecting {widths[0][0]} features as "
+            "input."
+        )
+    if first.names != its.names or widths[0] != widths[1] or labels[0] != labels[1]:
+        raise ValueError(
+            f"This chunk has the views {_described(its)}, but the stream began with {_described(first)}."
+        )
+
+
+def _joined(chunks: Sequence[Views]) -> Views:
+    arrays = tuple(_stacked(parts) for parts in zip(*(chunk.arrays for chunk in chunks), strict=True))
+    dtype = np.result_type(*(chunk.dtype for chunk in chunks))
+    weight = np.concatenate([chunk.weight for chunk in chunks]).astype(dtype)
+    return Views(chunks[0].names, arrays, weight, _joined_masks(chunks))
+
+
+def _stacked(parts: Sequence[Array]) -> Array:
+    return vstack(parts, format="csr") if any(issparse(part) for part in parts) else np.concatenate(parts)
+
+
+def _joined_masks(chunks: Sequence[Views]) -> Array | None:
+    if all(chunk.present is None for chunk in chunks):
         return None
-    masks = [np.ones((len(v.weight), len(v.names)), bool) if v.present is None else v.present for v in (a, b)]
-    return np.concatenate(masks)
+    return np.concatenate([_mask(chunk) for chunk in chunks])
+
+
+def _mask(chunk: Views) -> Array:
+    return np.ones((len(chunk.weight), len(chunk.names)), bool) if chunk.present is None else chunk.present
 
 
 def _described(views: Views) -> str:

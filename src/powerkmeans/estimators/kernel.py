@@ -166,11 +166,11 @@ class KernelPowerKMeans(PowerKMeansBase):
     best_restart_ : int
         Index of the run that was kept.
     n_samples_seen_ : int
-        Samples that the model was fitted to or learnt from.
+        Samples that the model was fitted to or learnt from, and those that ``partial_fit`` has collected.
     drift_ : float
         By what share the last chunk's mean loss exceeded the running one; 0 before ``partial_fit``.
     stream_history_ : dict of ndarrays
-        Per chunk that was learnt from: ``n_seen``, ``loss`` (its mean, before), ``drift`` and ``shift``.
+        Per chunk that was learnt from: ``n_seen`` by weight, ``loss`` (its mean, before), ``drift``, ``shift``.
     n_features_in_ : int
         Number of columns seen in fit.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)

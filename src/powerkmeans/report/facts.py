@@ -166,11 +166,10 @@ def _runner_up(estimator: PowerKMeansBase, some: Views) -> Array:
 
 def _standing_out(estimator: PowerKMeansBase, views: Views, some: Views, drawn: Rows) -> Array:
     """The view whose part of the distance is farthest above what it is for the samples of the map."""
-    model = estimator._fit.model
     others = shares_of_views(estimator, take_rows(views, drawn))
     usual = np.nansum(others, axis=0) / np.maximum(np.sum(~np.isnan(others), axis=0), 1)
     excess = shares_of_views(estimator, some) - usual
-    return np.array(model.used_views)[np.argmax(np.where(np.isnan(excess), -np.inf, excess), axis=1)]
+    return np.argmax(np.where(np.isnan(excess), -np.inf, excess), axis=1)
 
 
 def _unusual(

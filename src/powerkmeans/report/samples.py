@@ -131,7 +131,7 @@ def take_rows(views: Views, rows: Rows) -> Views:
 
 
 def shares_of_views(estimator: PowerKMeansBase, views: Views) -> Float64Array:
-    """What each used view adds to the distance of a sample from its centroid, NaN where a sample lacks it."""
-    shares = np.asarray(estimator._apply(views, view_shares, entire=True), dtype=np.float64)
-    used = estimator._fit.model.used(views)
-    return shares if used.present is None else np.where(used.present, shares, np.nan)
+    """What each view adds to the distance of a sample from its centroid; NaN where that is nothing."""
+    model = estimator._fit.model
+    shares = model.for_all_views(estimator._apply(views, view_shares, entire=True), np.nan)
+    return shares if views.present is None else np.where(views.present, shares, np.nan)
