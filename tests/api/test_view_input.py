@@ -614,8 +614,8 @@ def test_verbose_tells_of_views(capsys):
     model(verbose=1).fit(**gaps("nan"))
     text = capsys.readouterr().err
     assert "view 'rna': 4 columns, in 88.9% of the samples, bandwidth " in text
-    assert "mean loss to beat: rna " in text
-    assert "view weights: rna " in text
+    assert re.search("mean loss to beat: .*rna 0", text)
+    assert re.search("view weights: .*rna 0", text)
 
 
 def test_frames_with_ranges_for_an_index():
@@ -682,9 +682,11 @@ def test_centroids_are_points_of_each_view_whatever_its_scale():
         means = np.stack([view[found.labels_ == j].mean(axis=0) for j in range(3)])
         assert centers == pytest.approx(means, rel=1e-6)
     given = [np.stack([view[found.labels_ == j].mean(axis=0) for j in range(3)]) for view in X.values()]
-    for feature_map in found._fit.model.maps:
+    for name, feature_map in zip(
+        sorted(X), found._fit.model.maps, strict=True
+    ):  # used in the order of their names
         assert feature_map.scale != 1
-        features = feature_map.base(given[found._fit.model.maps.index(feature_map)], np)
+        features = feature_map.base(given[list(X).index(name)], np)
         assert feature_map.uncentred(feature_map.centred(features)) == pytest.approx(features)
     again = model(feature_map="identity", init=found.cluster_centers_, s_init=-5.0, max_iter=1, entropy=np.inf)
     with pytest.warns(match="did not converge"):

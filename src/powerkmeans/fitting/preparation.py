@@ -80,8 +80,9 @@ def prepare_features(views: Views, settings: Settings, seed: int) -> Prepared:
     Views that are constant are left out, and the others taken in the order of their names: sums over views have
     the same bits then in whatever order they are given.
     """
-    views = views.select(sorted(range(len(views.names)), key=views.names.__getitem__))
-    own = settings.of_views(views.names)
+    order = sorted(range(len(views.names)), key=views.names.__getitem__)
+    given = settings.of_views(views.names)  # a list of settings goes by the order in which views were given
+    views, own = views.select(order), tuple(given[index] for index in order)
     if any(mine.feature_map == "exact" for mine in own):
         views = views._replace(weight=views.weight.astype(np.float64))
     return _prepare(views, own, settings, seed)
