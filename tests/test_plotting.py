@@ -354,7 +354,9 @@ def test_sensitivity_without_classes_is_agreement_with_the_model(several):
 def test_sensitivity_needs_several_views_and_a_score_a_pair(fuzzy):
     with pytest.raises(ValueError, match="entropy weighs views against each other, and KernelPowerKMeans has one"):
         SensitivityDisplay.from_estimator(fuzzy, X, y)
-    with pytest.raises(ValueError, match="a row for each of 1 starts and a column for each of 2 entropies"):
+    with pytest.raises(
+        ValueError, match="a row for each of 1 values of s_init and a column for each of 2 of entropy"
+    ):
         SensitivityDisplay.from_predictions([[1.0]], s_init=[-1], entropy=[1, 2])
 
 

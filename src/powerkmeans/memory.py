@@ -55,7 +55,7 @@ def _of_groups(root: Path) -> Iterator[int | None]:
 
 
 def _upwards(mount: Path, path: str) -> Iterator[Path]:
-    """A group's folder and those around it. A container sees its own group as the mount, whatever the path says."""
+    """A group's folder and those around it; a container sees its own as the mount, whatever the path says."""
     parts = [part for part in path.split("/") if part not in ("", "..")]
     yield from (mount.joinpath(*parts[:depth]) for depth in range(len(parts), -1, -1))
 

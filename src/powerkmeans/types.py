@@ -226,10 +226,18 @@ class FeatureMap(Protocol):
 
 
 @runtime_checkable
-class KernelRows(Protocol):
-    """A map whose outputs are rows of a kernel matrix; it also tells the squared lengths of their features."""
+class OwnLengths(Protocol):
+    """A map that tells the squared lengths of features itself, where its outputs do not."""
 
     def rows_and_norms(self, X: Array, start: int, present: Array | None) -> tuple[Array, Array]: ...
+
+
+@runtime_checkable
+class KernelRows(OwnLengths, Protocol):
+    """A map whose outputs are rows of a kernel matrix, as wide as there are training rows; always kept."""
+
+    @property
+    def n_training(self) -> int: ...
 
 
 class RowSample(NamedTuple):

@@ -351,9 +351,7 @@ def test_explain_views():
     assert str(table).splitlines()[0].split() == list(table)
     single = KernelPowerKMeans(3, random_state=0).fit(ATAC)
     assert explain_views(single, ATAC)["agreement"] == pytest.approx([1.0])
-    with pytest.raises(
-        TypeError, match="explain_views takes a fitted estimator of powerkmeans, got a StandardScaler"
-    ):
+    with pytest.raises(TypeError, match="model must be a fitted estimator of powerkmeans, got a StandardScaler"):
         explain_views(StandardScaler(), ATAC)
 
 

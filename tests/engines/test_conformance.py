@@ -217,11 +217,13 @@ def test_unknown_engines_and_options_are_named():
         ValueError, match="engine='cuda' is not available; this version has 'auto', 'compiled', 'numpy'"
     ):
         KernelPowerKMeans(2, engine="cuda").fit(np.eye(4))
-    with pytest.raises(ValueError, match="n_threads must be None or an int >= 1, got 0"):
+    with pytest.raises(ValueError, match=r"The 'n_threads' parameter must be None or an int >= 1\. Got 0"):
         NumpyOptions(n_threads=0)
-    with pytest.raises(ValueError, match=r"memory_budget must be an int >= 0 \(bytes\), got -1"):
+    with pytest.raises(
+        ValueError, match=r"The 'memory_budget' parameter must be an int in the range \[0, inf\). Got -1"
+    ):
         NumpyOptions(memory_budget=-1)
-    with pytest.raises(ValueError, match="kernel must be 'auto', 'numpy' or 'compiled', got 'cuda'"):
+    with pytest.raises(ValueError, match="The 'kernel' parameter must be one of 'auto', 'numpy', 'compiled'"):
         NumpyOptions(kernel="cuda")
     assert open_engine("numpy", make_views([np.eye(2)])).n_samples == 2
 

@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing
 from dataclasses import dataclass, fields
 from itertools import islice
-from numbers import Integral
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +17,10 @@ from powerkmeans.engines.blas import single_threaded_blas
 from powerkmeans.engines.rows import Candidates, Distinct, multipliers, row_hashes, zero_where_absent
 from powerkmeans.sources import Source
 from powerkmeans.streams import thin
-from powerkmeans.types import Array, Block, FeatureMap, KernelRows, P, RowSample, S, T, Views
+from powerkmeans.types import Array, Block, FeatureMap, KernelRows, OwnLengths, P, RowSample, S, T, Views
+from powerkmeans.values import integer, word, word_or
+
+KERNEL_CHOICES = ("auto", "numpy", "compiled")
 
 # bytes of features a block: a few megabytes stay in cache between the two products of a pass, and are
 # enough work for the interpreter not to matter
@@ -56,12 +58,9 @@ class NumpyOptions:
     kernel: str = "auto"
 
     def __post_init__(self) -> None:
-        if self.n_threads is not None and not _is_int(self.n_threads, 1):
-            raise ValueError(f"n_threads must be None or an int >= 1, got {self.n_threads!r}.")
-        if not _is_int(self.memory_budget, 0):
-            raise ValueError(f"memory_budget must be an int >= 0 (bytes), got {self.memory_budget!r}.")
-        if self.kernel not in ("auto", "numpy", "compiled"):
-            raise ValueError(f"kernel must be 'auto', 'numpy' or 'compiled', got {self.kernel!r}.")
+        word_or((None,), integer(1), "an int >= 1")("n_threads", self.n_threads)
+        integer(0)("memory_budget", self.memory_budget)
+        word(*KERNEL_CHOICES)("kernel", self.kernel)
 
 
 class _Workers:
@@ -270,14 +269,10 @@ class NumpyEngine:
 
 
 def _rows_and_norms(feature_map: FeatureMap, X: Array, start: int, present: Array | None) -> tuple[Array, Array]:
-    if isinstance(feature_map, KernelRows):
+    if isinstance(feature_map, OwnLengths):
         return feature_map.rows_and_norms(X, start, present)
     features = feature_map(X, np)
     return features, np.vecdot(features, features)
-
-
-def _is_int(value: object, smallest: int) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= smallest
 
 
 def _in_float64(sums: S) -> S:

@@ -293,6 +293,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         """
         settings = check_settings(self.get_params(deep=False), several_views=True)
         if self._learns:
+            settings.of_views(self._fit.model.view_names)
             self._learn(self._check_new(X, present, sample_weight))
             return self
         known = getattr(self, "n_features_in_", None)

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, TypeVar, cast
 
-P = ParamSpec("P")
-E = TypeVar("E")
+M = TypeVar("M", bound=Callable[..., Any])
 
 
-def unchanged_on_failure(method: Callable[Concatenate[E, P], E]) -> Callable[Concatenate[E, P], E]:
+def unchanged_on_failure(method: M) -> M:
     """Give the estimator its attributes back if the method does not come to its end.
 
-    Checks of scikit-learn set attributes on their way, so a half-way estimator would have the columns of one fit and
-    the model of another.
+    scikit-learn's checks set attributes on their way: without this an estimator could have the columns of one fit
+    and the model of another.
     """
 
     @wraps(method)
-    def guarded(estimator: E, *args: P.args, **kwargs: P.kwargs) -> E:
-        before: dict[str, Any] = dict(vars(estimator))
+    def guarded(estimator: Any, *args: Any, **kwargs: Any) -> Any:
+        before = dict(vars(estimator))
         try:
             return method(estimator, *args, **kwargs)
         except BaseException:
             estimator.__dict__ = before  # at once: an interrupt finds all of it or nothing
             raise
 
-    return guarded
+    return cast(M, guarded)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerkmeans.features.kernels import KERNELS, as_dense
-from powerkmeans.features.maps import CentredMap
+from powerkmeans.features.maps import CentredMap, longest_square
 from powerkmeans.memory import GIB, available_memory
 from powerkmeans.types import Array, Float64Array
 
@@ -42,6 +42,10 @@ class ExactMap:
     noise: float
     training: bool = False
     order_only: bool = False
+
+    @property
+    def n_training(self) -> int:
+        return len(self.share)
 
     @property
     def n_components(self) -> int:
@@ -93,6 +97,10 @@ class CentredKernel(CentredMap):
         return self.rows_and_norms(X, 0, None)[0]
 
     @property
+    def n_training(self) -> int:
+        return self.base.n_training
+
+    @property
     def n_coordinates(self) -> int:
         """Numbers that a point of the feature space takes: its coefficients and its values."""
         return 2 * self.n_outputs
@@ -141,8 +149,7 @@ def make_exact(
     if bandwidth is None:
         return _make_given(rows, share, kernel)
     centred = as_dense(rows).astype(np.float64) - origin
-    longest = float(np.max(np.vecdot(centred / bandwidth, centred / bandwidth)))
-    noise = _ROUNDING * np.finfo(np.float64).eps * (1 + longest)
+    noise = _ROUNDING * np.finfo(np.float64).eps * (1 + longest_square(centred, bandwidth))
     return ExactMap(origin, centred, share, nothing, nothing, kernel, float(bandwidth), noise, training=True)
 
 

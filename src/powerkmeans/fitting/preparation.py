@@ -9,7 +9,7 @@ import numpy as np
 from powerkmeans.engines import open_engine
 from powerkmeans.engines.rows import multipliers, row_hashes, zero_where_absent
 from powerkmeans.features.bandwidth import median_distance, median_rows
-from powerkmeans.features.dimension import suggest_n_components
+from powerkmeans.features.dimension import check_map_memory, map_bytes, suggest_n_components
 from powerkmeans.features.exact import PRECOMPUTED, CentredKernel, ExactMap, make_exact
 from powerkmeans.features.kernels import KERNELS, draw_frequencies
 from powerkmeans.features.maps import (
@@ -93,6 +93,7 @@ def _prepare(views: Views, own: tuple[ViewSettings, ...], settings: Settings, se
     if not all(varied):
         return _prepare_varied(views, varied, own, settings, seed)
     bandwidths = _bandwidths(views, samples, own, settings.engine, seed)
+    _check_map_memory(views, samples, own, settings.n_clusters)
     choices = enumerate(zip(samples, bandwidths, own, strict=True))
     maps = tuple(_map(views, index, *choice, settings.n_clusters, seed) for index, choice in choices)
     uncentred = tuple(
@@ -302,6 +303,18 @@ def _map(
     orthogonal, rng = own.feature_map == "orf", stream(seed, "frequencies", views.keys[index])
     frequencies = draw_frequencies(KERNELS[own.kernel], len(origin), n_components, orthogonal, rng)
     return make_fourier(origin, frequencies, bandwidth, views.dtype)
+
+
+def _check_map_memory(
+    views: Views, samples: list[RowSample], own: tuple[ViewSettings, ...], n_clusters: int
+) -> None:
+    needed = {}
+    for name, array, sample, mine in zip(views.names, views.arrays, samples, own, strict=True):
+        if mine.feature_map not in ("identity", "exact"):
+            size = _n_components(mine, n_clusters)
+            size = min(size, len(sample.weight)) if mine.feature_map == "nystroem" else size
+            needed[name] = map_bytes(mine.feature_map, size, array.shape[1], n_clusters, array.shape[0])
+    check_map_memory(needed)
 
 
 def _n_components(own: ViewSettings, n_clusters: int) -> int:

@@ -61,13 +61,15 @@ def positions(columns: Columns, name: str, header: Sequence[str] | None, n_colum
 def _position(column: str | int, name: str, places: dict[str, int] | None, n_columns: int) -> int:
     if isinstance(column, int):
         if not -n_columns <= column < n_columns:
-            raise ValueError(f"{name} has {n_columns} columns, so there is no column {column}.")
+            raise ValueError(f"columns: {name} has {n_columns} of them, so there is no column {column}.")
         return column % n_columns
     if places is None:
-        raise ValueError(f"{name} has no column names, so there is no column {column!r}; give positions instead.")
+        raise ValueError(
+            f"columns: {name} has no column names, so there is no column {column!r}; give positions instead."
+        )
     if column not in places:
         shown = ", ".join(repr(label) for label in islice(places, 6)) + (", ..." if len(places) > 6 else "")
-        raise ValueError(f"{name} has no column {column!r}; it has {shown}.")
+        raise ValueError(f"columns: {name} has no column {column!r}; it has {shown}.")
     return places[column]
 
 

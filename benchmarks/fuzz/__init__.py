@@ -1,0 +1,1 @@
+"""Commands that break the library on purpose and count what happens."""
