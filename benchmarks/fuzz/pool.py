@@ -118,8 +118,8 @@ TEXTS: list[Any] = [
     "", " ", "auto", "AUTO", "auto ", "median", "scale", "rbf", "rff", "exact", "precomputed", "laplacian",
     "identity", "fuzzy", "global", "within", "scatter", "gaussian", "compiled", "numpy", "cuda", "k-means++",
     "random", "0", "3", "1e3", "nan", "inf", "-1", "None", "True", "a/b", "../x", "/dev/null", "x.npy", "x.npz",
-    "é", "\u202eabc", "日本語", "🙂", "a\nb", "a\tb", "\x00", "a\x00.npy", "\x1b[31m", "\ud800", "\udc80.npy", "%s",
-    "{0}", "{x!r}", "'quoted'", "<script>", "=1+1", "x" * 5000, b"", b"auto", b"\xff", bytearray(b"auto"),
+    "é", "\u202eabc", "日本語", "🙂", "a\nb", "a\tb", "\x00", "a\x00.npy", "\x1b[31m", "\ud800", "\udc80.npy",
+    "%s",    "{0}", "{x!r}", "'quoted'", "<script>", "=1+1", "x" * 5000, b"", b"auto", b"\xff", bytearray(b"auto"),
     memoryview(b"auto"), Word("auto"), Word("rbf"), Word("x"), Odd("auto"),
 ]  # fmt: skip
 _CONTAINERS: list[Factory] = [
@@ -138,7 +138,8 @@ _CONTAINERS: list[Factory] = [
     lambda: UserDict(a=1.0), lambda: UserList([1.0, 2.0]), lambda: MappingProxyType({"a": 1.0}),
     lambda: deque([1, 2]),
     lambda: range(3), lambda: range(24), lambda: {1, 2}, lambda: {"a", "b"}, lambda: slice(None),
-    lambda: (i for i in range(24)), lambda: iter([1, 2]), lambda: map(str, range(24)), lambda: zip([1], [2], strict=True),
+    lambda: (i for i in range(24)), lambda: iter([1, 2]), lambda: map(str, range(24)),
+    lambda: zip([1], [2], strict=True),
     lambda: [Unshown(), Unshown()], lambda: [Undecided(), Undecided()], lambda: [np.array(1.0), np.array(2.0)],
     lambda: [np.timedelta64(1), np.timedelta64(2)], lambda: [[1, 2], [3]], lambda: [[1, "a"], [2, "b"]],
 ]  # fmt: skip

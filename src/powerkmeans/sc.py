@@ -242,7 +242,7 @@ def _table(adata: Any, name: Any, where: str) -> Any:
     folder, _, layer = name.partition("/")
     if folder == "layers" and layer in adata.layers:
         return adata.layers[layer]
-    raise ValueError(f"use_rep: {where} has no representation {name!r}; there are {_representations(adata)}.")
+    raise ValueError(f"use_rep: {where} has no representation {shown(name)}; there are {_representations(adata)}.")
 
 
 def _representations(adata: Any) -> str:

@@ -171,7 +171,7 @@ def path(name: str, value: Any) -> str:
     found = os.fspath(value) if isinstance(value, (str, os.PathLike)) else None
     if not isinstance(found, str) or not found or _UNWRITABLE.search(found):
         raise wrong(name, "the path of a file", value)
-    return found
+    return str.__str__(found)
 
 
 def random_state(name: str, value: Any) -> Any:

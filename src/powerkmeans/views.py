@@ -29,7 +29,7 @@ from powerkmeans.tables import (
     take_columns,
 )
 from powerkmeans.types import Array, Views
-from powerkmeans.values import naming, within_floats
+from powerkmeans.values import naming, shown, within_floats
 
 FLOATS = [np.float64, np.float32]
 # missing rows are looked for in pieces, so that a file larger than memory is never held whole
@@ -370,7 +370,7 @@ def _check_present(present: Any, tables: dict[str, Any], n_samples: int) -> NDAr
         given = list(present) if labels is None else labels
         unknown = [name for name in given if name not in names]
         if unknown:
-            raise ValueError(f"present names the view {unknown[0]!r}; the views are {_listed(names)}.")
+            raise ValueError(f"present names the view {shown(unknown[0])}; the views are {_listed(names)}.")
         columns = [np.asarray(present[name]) if name in given else np.ones(n_samples) for name in names]
         wrong = [name for name, column in zip(names, columns, strict=True) if column.shape != (n_samples,)]
         if wrong:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -47,7 +47,8 @@ def _checked_history(history: Any) -> dict[str, Array]:
 
 
 def _checked_names(names: Any, n_views: int) -> list[str]:
-    given = None if isinstance(names, (str, bytes)) or not isinstance(names, Iterable) else list(names)
+    several = isinstance(names, (list, tuple)) or (isinstance(names, np.ndarray) and names.ndim == 1)
+    given = list(names) if several else None
     if given is None or len(given) != n_views or not all(isinstance(name, str) for name in given):
         raise wrong("view_names", f"a sequence of {n_views} str, one a view", names)
     return given

@@ -19,6 +19,7 @@ from powerkmeans.plotting.style import (
     EndLabel,
     Figure,
     bare,
+    checked_axes,
     label_ends,
     log_axis,
     one_axes,
@@ -107,6 +108,7 @@ class SensitivityDisplay:
 
         """
         _check_estimator(estimator, cls.__name__)
+        checked_axes(ax)
         if "entropy" not in estimator.get_params():
             raise ValueError(
                 "entropy weighs views against each other, and KernelPowerKMeans has one; use MultiViewPowerKMeans."
@@ -235,6 +237,7 @@ class DimensionDisplay:
 
         """
         _check_estimator(estimator, cls.__name__)
+        checked_axes(ax)
         if estimator.feature_map in ("identity", "exact"):
             raise ValueError(
                 f"feature_map={estimator.feature_map!r} has no number of features to vary; use 'rff', 'orf' or "

@@ -96,7 +96,7 @@ def panels(ax: Any, shape: tuple[int, int], size: tuple[float, float], **more: A
         figsize = (size[0] * columns, size[1] * lines)
         _, grid = pyplot().subplots(lines, columns, figsize=figsize, squeeze=False, layout="constrained", **more)
         return grid.ravel()
-    given = _checked_axes(ax)
+    given = checked_axes(ax)
     if len(given) == lines * columns:
         return given
     if len(given) != 1:
@@ -107,8 +107,10 @@ def panels(ax: Any, shape: tuple[int, int], size: tuple[float, float], **more: A
     return _divided(given[0], lines, columns, **more)
 
 
-def _checked_axes(ax: Any) -> Array:
-    """The given axes in one row."""
+def checked_axes(ax: Any) -> Array:
+    """The given axes in one row; none if new ones are to be made."""
+    if ax is None:
+        return np.array([], dtype=object)
     kind = needed("matplotlib.axes", "'powerkmeans[plot]'", "to draw").Axes
     grid = ax.ravel().tolist() if isinstance(ax, np.ndarray) else ax
     several = list(grid) if isinstance(grid, (list, tuple)) else [grid]

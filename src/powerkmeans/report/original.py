@@ -24,7 +24,7 @@ from powerkmeans.tables import (
     plain_label,
 )
 from powerkmeans.types import Float64Array
-from powerkmeans.values import naming, shown
+from powerkmeans.values import naming, shown, text
 
 # numbers of a block: eight megabytes
 BLOCK_NUMBERS = 2**20
@@ -180,7 +180,7 @@ def _given_names(feature_names: Any, found: dict[str, Placed]) -> dict[str, tupl
     if feature_names is None:
         return {}
     if isinstance(feature_names, Mapping):
-        groups = {str(view): list(names) for view, names in feature_names.items()}
+        groups = {text("feature_names", view): list(names) for view, names in feature_names.items()}
     else:
         listed = list(feature_names)
         nested = bool(listed) and all(not isinstance(item, (str, bytes)) and np.ndim(item) == 1 for item in listed)
