@@ -33,11 +33,17 @@ BLOCKS_AHEAD = 4
 # a sample of a file goes by all hashes if these many bytes a row fit the budget, else by those of this many times
 # as many candidates
 BYTES_A_HASH, CANDIDATES = 64, 4
+# a label, and the numbers that labels are put in order by
+BYTES_A_LABEL = 16
 
 
 @dataclass(frozen=True)
 class NumpyOptions:
-    """How the engine on this machine's processor works. No setting changes a result beyond rounding.
+    """How the engine on this machine's processor works.
+
+    The number of threads changes no bit of a result; the kernel, and whether features are stored, change rounding.
+    The budget changes more only for a file of more rows than a 64th of it: the sample of rows is then drawn from a
+    part of them, as with another ``random_state``.
 
     Parameters
     ----------
@@ -45,8 +51,12 @@ class NumpyOptions:
         Worker threads. ``None`` takes as many as BLAS is allowed to use, so ``OMP_NUM_THREADS``,
         ``threadpoolctl`` limits and joblib's nested limits are respected.
     memory_budget : int, default=2**31
-        Bytes that mapped features may occupy. Larger features are computed anew in every pass. Exact kernel
-        matrices are always kept: there is an error if they do not fit in memory.
+        Bytes for what is kept of all rows: their features with the squared lengths, and their labels. If it is
+        more, features are not kept but computed anew in every pass. Not counted is what a fit takes in any case:
+        the rows themselves, 64 bytes a row for a moment while rows are drawn, a sample of at most 50,000 rows and
+        its features, and what each thread works on (blocks of 16 MiB of features and a few arrays of that size);
+        together some hundred megabytes, which ``python -m benchmarks.memory`` measures. Exact kernel matrices are
+        always kept: there is an error if they do not fit in memory.
     kernel : {"auto", "numpy", "compiled"}, default="auto"
         What computes the sums of a block: NumPy, or the compiled library, which is several times faster.
         ``"auto"`` takes the compiled one if it is installed.
@@ -64,7 +74,7 @@ class NumpyOptions:
 
 
 class _Workers:
-    """Threads that all engines of one fit share; they end with it."""
+    """Threads of an engine and of those made from it by ``with_features``; they end with the last of these."""
 
     def __init__(self) -> None:
         self._pool: ThreadPoolExecutor | None = None
@@ -101,7 +111,8 @@ class NumpyEngine:
         kernel_rows = any(isinstance(m, KernelRows) for m in maps or ())
         smallest = KERNEL_ROWS if kernel_rows else SMALLEST_BLOCK
         self.block_rows = int(np.clip(rows // 32 * 32, smallest, LARGEST_BLOCK))
-        self._fits = kernel_rows or self.n_samples * width * self.dtype.itemsize <= options.memory_budget
+        kept = kept_bytes(self.n_samples, width, len(views.arrays), self.dtype.itemsize)
+        self._fits = kernel_rows or kept <= options.memory_budget
 
     def with_features(self, maps: tuple[FeatureMap, ...], keep: bool, working: int = 0) -> NumpyEngine:
         """The same rows seen through feature maps, stored if asked for and within the memory budget.
@@ -266,6 +277,11 @@ class NumpyEngine:
                 for ahead in running:
                     ahead.cancel()
                 wait(running)
+
+
+def kept_bytes(n_samples: int, width: int, n_views: int, itemsize: int) -> int:
+    """Bytes of what is kept of all rows where features are: these, a squared length a view, and a label."""
+    return n_samples * ((width + n_views) * itemsize + BYTES_A_LABEL)
 
 
 def _rows_and_norms(feature_map: FeatureMap, X: Array, start: int, present: Array | None) -> tuple[Array, Array]:

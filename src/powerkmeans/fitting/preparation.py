@@ -32,7 +32,7 @@ START_ROWS = 50_000
 ORIGIN_ROWS = 500
 # numbers that a pass holds for each row and cluster: distances, powers, pulls
 WORKING_PER_CLUSTER = 4
-# bytes that a sample of rows may take, whatever the memory budget: no setting of the engine changes a result
+# bytes that a sample of rows may take, whatever the memory budget: results do not depend on it
 SAMPLE_BYTES = 2**28
 
 

@@ -129,8 +129,8 @@ def _given_ids(ids: Any, X: Any, n_samples: int) -> Any:
         raise wrong("ids", "a sequence of one name for each sample", ids)
     with naming("ids"):
         ids = ids if hasattr(ids, "__len__") else list(ids)
-    if len(ids) != n_samples:
-        raise ValueError(f"ids has {len(ids)} entries, expected one for each of the {n_samples} samples.")
+        if len(ids) != n_samples:
+            raise ValueError(f"ids has {len(ids)} entries, expected one for each of the {n_samples} samples.")
     return ids
 
 

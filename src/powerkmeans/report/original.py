@@ -135,7 +135,7 @@ def _placed(estimator: Any, X: Any) -> dict[str, Placed]:
             raise ValueError(f"original lacks the view {lacking[0]!r} of the fit.")
         return {name: (_table(tables[name]), None) for name in names}
     table = _table(as_table(X))
-    if not is_table(table):
+    if not is_table(table) or not (isinstance(table, Source) or hasattr(table, "__getitem__")):
         raise TypeError(f"original must be a 2-D table, or tables by view. Got {shown(X)} instead.")
     columns = None if layout is None else layout.columns or column_groups(table, None)
     if columns is None and len(names) > 1:
