@@ -328,7 +328,7 @@ def test_noise_threshold():
     ):
         model(membership="fuzzy").fit(X).predict(X, noise_threshold=0.5)
     for wrong in (1.5, "high", True, np.nan):
-        with pytest.raises(ValueError, match="noise_threshold must be a number between 0 and 1"):
+        with pytest.raises(ValueError, match="'noise_threshold' parameter must be a number between 0 and 1"):
             EXPECTED.predict(X, noise_threshold=wrong)
 
 

@@ -12,7 +12,7 @@ from powerkmeans.estimators.base import PowerKMeansBase
 def check_model(estimator: Any, display: str) -> None:
     """Reject what is not a fitted estimator of this package."""
     if not isinstance(estimator, PowerKMeansBase):
-        raise TypeError(f"{display} takes an estimator of powerkmeans: estimator is a {type(estimator).__name__}.")
+        raise TypeError(f"{display} takes an estimator of powerkmeans, got a {type(estimator).__name__}.")
     check_is_fitted(estimator)
 
 

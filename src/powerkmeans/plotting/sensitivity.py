@@ -315,7 +315,7 @@ def _tried(name: str, value: Any) -> Array:
 
 def _check_estimator(estimator: Any, display: str) -> None:
     if not isinstance(estimator, PowerKMeansBase):
-        raise TypeError(f"{display} takes an estimator of powerkmeans: estimator is a {type(estimator).__name__}.")
+        raise TypeError(f"{display} takes an estimator of powerkmeans, got a {type(estimator).__name__}.")
 
 
 def _scoring(estimator: Any, X: Any, y: Any) -> tuple[Score, str]:

@@ -86,9 +86,7 @@ def write_report(
 
     """
     if not isinstance(estimator, PowerKMeansBase):
-        raise TypeError(
-            f"write_report takes a fitted estimator of powerkmeans: estimator is a {type(estimator).__name__}."
-        )
+        raise TypeError(f"write_report takes a fitted estimator of powerkmeans, got a {type(estimator).__name__}.")
     check_is_fitted(estimator)
     overwrite = flag("overwrite", overwrite)
     title, scaling = (_TEXT_OR_NONE(name, value) for name, value in (("title", title), ("scaling", scaling)))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from powerkmeans.values import shown
+from powerkmeans.values import naming, shown
 
 # what users pass as ``columns``, once it has been looked at
 Columns = tuple[str | int, ...] | None
@@ -35,11 +35,13 @@ def as_columns(columns: Any) -> Columns:
     """``columns`` as a tuple of names and positions."""
     if columns is None:
         return None
-    if isinstance(columns, (str, bytes)) or not isinstance(columns, Iterable):
+    listable = isinstance(columns, Iterable) and getattr(columns, "ndim", 1) == 1
+    if not listable or isinstance(columns, (str, bytes)):
         raise TypeError(
             f"columns must be a list of names or positions, such as [0, 2]. Got {shown(columns)} instead."
         )
-    listed = [c.item() if isinstance(c, np.generic) else c for c in columns]
+    with naming("columns"):
+        listed = [c.item() if isinstance(c, np.generic) else c for c in columns]
     for column in listed:
         if isinstance(column, bool) or not isinstance(column, (str, Integral)):
             raise TypeError(
