@@ -112,9 +112,7 @@ def test_axes_without_a_grid_are_divided_too(choice):
 def test_one_axes_a_panel(several):
     axes = plt.figure().subplots(3, 1)
     assert list(ConvergenceDisplay.from_estimator(several, ax=axes).ax_) == list(axes)
-    with pytest.raises(
-        ValueError, match=r"There are 3 panels to draw: pass as ax one Axes, .*, or 3 of them. Got 2."
-    ):
+    with pytest.raises(ValueError, match=r"3 panels to draw: pass as ax one Axes, .*, or 3 of them. Got 2."):
         ConvergenceDisplay.from_estimator(several, ax=axes[:2])
 
 
@@ -212,7 +210,7 @@ def test_memberships_from_predictions():
     assert display.membership.tolist() == [0.9, 0.8, 0.6]
     with pytest.raises(ValueError, match="'probabilities' parameter must be an array of numbers of 2 dimensions"):
         MembershipDisplay.from_predictions(shares[0])
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+    with pytest.raises(ValueError, match="typicality has 1 entries, expected 3 as labels"):
         MembershipDisplay.from_predictions(shares, [0.5])
 
 

@@ -64,7 +64,6 @@ def explain_views(model: PowerKMeansBase, X: Any, *, sample_weight: Any = None, 
     Examples
     --------
     >>> import numpy as np
-    from sklearn.utils.validation import check_is_fitted
     >>> from sklearn.datasets import make_blobs
     >>> from powerkmeans import MultiViewPowerKMeans, explain_views
     >>> shape, _ = make_blobs(200, centers=3, n_features=10, random_state=0)

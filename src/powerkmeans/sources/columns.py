@@ -69,7 +69,7 @@ def positions(columns: Columns, name: str, header: Sequence[str] | None, n_colum
 def _position(column: str | int, name: str, places: dict[str, int] | None, n_columns: int) -> int:
     if isinstance(column, int):
         if not -n_columns <= column < n_columns:
-            raise ValueError(f"columns: {name} has {n_columns} of them, so there is no column {shown(column)}.")
+            raise ValueError(f"{name} has {n_columns} columns, so there is no column {shown(column)}.")
         return column % n_columns
     if places is None:
         raise ValueError(
