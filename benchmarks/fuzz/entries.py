@@ -138,7 +138,7 @@ KINDS: dict[str, Kind] = {
     "max_samples": count(1, valid=(5, 24)),
     "scores": data([[0.5, 0.6], [0.7, 0.8]], np.ones((2, 2))),
     "score_name": kinds.TEXT,
-    "n_draws": count(1, valid=(1,)),
+    "n_draws": Kind(count(1).forbidden, (1,), long=lambda v: not count(6).forbidden(v)),
     "exact": number(np.isfinite, None, valid=(0.5, 1)),
     "suggested": count(1, None, valid=(5,)),
     "groups": data(),

@@ -20,12 +20,14 @@ class Kind:
     valid : values that must be taken
     named : whether messages must name the parameter; data have scikit-learn's own messages
     file : whether what the system says of files is an answer too
+    long : whether a value is right, but makes a call take longer than anyone waits; it is not tried
     """
 
     forbidden: Callable[[Any], bool]
     valid: tuple[Any, ...] = ()
     named: bool = True
     file: bool = False
+    long: Callable[[Any], bool] = lambda value: False
 
 
 def _integer(value: Any) -> bool:

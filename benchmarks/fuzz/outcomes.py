@@ -10,14 +10,16 @@ import numpy as np
 from benchmarks.fuzz.entries import Entry
 from benchmarks.fuzz.pool import OwnError
 
-TAKEN, REFUSED = "taken", "refused"
+TAKEN, REFUSED, LONG = "taken", "refused", "not tried, right but long"
 # attributes that must be finite after a fit
 _FINITE = ("labels_", "objective_", "inertia_", "cluster_centers_", "view_weights_")
 
 
 def outcome(entry: Entry, parameter: str, value: Any) -> str:
-    """``taken`` or ``refused``, or else what is wrong."""
+    """``taken``, ``refused`` or not tried, or else what is wrong."""
     kind = entry.kind(parameter)
+    if kind.long(value):
+        return LONG
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
