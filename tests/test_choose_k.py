@@ -134,9 +134,9 @@ def test_every_feature_map_but_a_given_kernel(feature_map):
 
 def test_wrong_calls_say_what_is_wrong():
     X, _ = blobs(3, 4, 20)
-    with pytest.raises(ValueError, match="k_min must be an int >= 2"):
+    with pytest.raises(ValueError, match=r"The 'k_min' parameter must be an int in the range \[2, inf\). Got 1"):
         choose_k(X, 1)
-    with pytest.raises(ValueError, match="k_max must be an int >= 5"):
+    with pytest.raises(ValueError, match="k_max=4 should be >= k_min=5"):
         choose_k(X, 5, 4)
     with pytest.raises(TypeError, match="choose_k sets n_clusters itself"):
         choose_k(X, n_clusters=3)

@@ -112,7 +112,7 @@ def test_axes_without_a_grid_are_divided_too(choice):
 def test_one_axes_a_panel(several):
     axes = plt.figure().subplots(3, 1)
     assert list(ConvergenceDisplay.from_estimator(several, ax=axes).ax_) == list(axes)
-    with pytest.raises(ValueError, match=r"There are 3 panels to draw: pass one Axes, .*, or 3 of them. Got 2."):
+    with pytest.raises(ValueError, match=r"3 panels to draw: pass as ax one Axes, .*, or 3 of them. Got 2."):
         ConvergenceDisplay.from_estimator(several, ax=axes[:2])
 
 
@@ -161,7 +161,7 @@ def test_convergence_of_one_view_has_two_panels_and_other_quantities(fuzzy):
     assert len(display.ax_) == 2
     assert np.array_equal(display.ax_[0].lines[0].get_ydata(), fuzzy.history_["objective"])
     assert display.plot(quantity="shift").ax_[0].get_yscale() == "log"
-    with pytest.raises(ValueError, match="quantity must be one of 'inertia', 'objective', 'shift'"):
+    with pytest.raises(ValueError, match="'quantity' parameter must be one of 'inertia', 'objective', 'shift'"):
         display.plot(quantity="loss")
 
 
@@ -208,9 +208,9 @@ def test_memberships_from_predictions():
     display = MembershipDisplay.from_predictions(shares, [0.5, 0.6, 0.7])
     assert display.labels.tolist() == [0, 1, 0]
     assert display.membership.tolist() == [0.9, 0.8, 0.6]
-    with pytest.raises(ValueError, match="probabilities must have two dimensions"):
+    with pytest.raises(ValueError, match="'probabilities' parameter must be an array of numbers of 2 dimensions"):
         MembershipDisplay.from_predictions(shares[0])
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+    with pytest.raises(ValueError, match="typicality has 1 entries, expected 3 as labels"):
         MembershipDisplay.from_predictions(shares, [0.5])
 
 
@@ -288,7 +288,7 @@ def test_embedding_by_umap_needs_it_installed(fuzzy, monkeypatch):
     monkeypatch.setitem(sys.modules, "umap", None)
     with pytest.raises(ImportError, match=r"umap is needed for method='umap'.*pip install umap-learn"):
         EmbeddingDisplay.from_estimator(fuzzy, X, method="umap")
-    with pytest.raises(ValueError, match="method must be one of 'auto', 'pca', 'centroids', 'umap'"):
+    with pytest.raises(ValueError, match="'method' parameter must be one of 'auto', 'pca', 'centroids', 'umap'"):
         EmbeddingDisplay.from_estimator(fuzzy, X, method="tsne")
 
 
@@ -354,7 +354,9 @@ def test_sensitivity_without_classes_is_agreement_with_the_model(several):
 def test_sensitivity_needs_several_views_and_a_score_a_pair(fuzzy):
     with pytest.raises(ValueError, match="entropy weighs views against each other, and KernelPowerKMeans has one"):
         SensitivityDisplay.from_estimator(fuzzy, X, y)
-    with pytest.raises(ValueError, match="a row for each of 1 starts and a column for each of 2 entropies"):
+    with pytest.raises(
+        ValueError, match="a row for each of 1 values of s_init and a column for each of 2 of entropy"
+    ):
         SensitivityDisplay.from_predictions([[1.0]], s_init=[-1], entropy=[1, 2])
 
 
@@ -467,7 +469,7 @@ def test_the_choice_is_drawn_as_its_table_says(choice):
     assert np.allclose([bar.get_height() for bar in stretch.patches], table["stretch"])
     assert all(ax.lines[-1].get_xdata()[0] == 3 for ax in display.ax_)
     assert cost.get_title(loc="left") == "k = 3 stands out"
-    with pytest.raises(TypeError, match="KChoiceDisplay takes what choose_k returned, got a int"):
+    with pytest.raises(TypeError, match="KChoiceDisplay takes as choice what choose_k returned, got a int"):
         KChoiceDisplay.from_choice(3)
 
 

@@ -88,8 +88,11 @@ def load(path: str | os.PathLike[str]) -> Any:
     """
     from powerkmeans.estimators import KernelPowerKMeans, MultiViewPowerKMeans  # noqa: PLC0415 - when it is called
     from powerkmeans.model_io import load_estimator  # noqa: PLC0415
+    from powerkmeans.values import path as check_path  # noqa: PLC0415
 
-    return load_estimator(path, {cls.__name__: cls for cls in (KernelPowerKMeans, MultiViewPowerKMeans)})
+    return load_estimator(
+        check_path("path", path), {cls.__name__: cls for cls in (KernelPowerKMeans, MultiViewPowerKMeans)}
+    )
 
 
 def __getattr__(name: str) -> Any:

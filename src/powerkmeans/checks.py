@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_array
 
 from powerkmeans.types import Array
+from powerkmeans.values import naming, wrong
 
 
 def check_enough_rows(n_samples: int, n_clusters: int) -> None:
@@ -20,6 +21,13 @@ def check_weight(sample_weight: Any, n_samples: int, dtype: Any) -> Array:
     """Return one finite weight >= 0 per row, in the precision of the data."""
     if sample_weight is None:
         return np.ones(n_samples, dtype=dtype)
+    with naming("sample_weight"):
+        return _checked_weight(sample_weight, n_samples, dtype)
+
+
+def _checked_weight(sample_weight: Any, n_samples: int, dtype: Any) -> Array:
+    if isinstance(sample_weight, (str, bytes)):
+        raise wrong("sample_weight", "an array of numbers >= 0, a number or None", sample_weight)
     if np.isscalar(sample_weight):
         sample_weight = np.full(n_samples, sample_weight)
     given = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
@@ -44,9 +52,10 @@ def check_weight(sample_weight: Any, n_samples: int, dtype: Any) -> Array:
 
 def check_init(init: Any, n_clusters: int, n_features: int, n_outputs: int, dtype: Any) -> Array:
     """Check given centroids: rows of data space, or of feature space if the width says so."""
-    if np.ndim(init) != 2:
-        raise ValueError(f"The initial centers must be a 2D array, got {np.ndim(init)} dimension(s).")
-    centers = check_array(init, dtype=np.float64, input_name="init")
+    with naming("init"):
+        if np.ndim(init) != 2:
+            raise ValueError(f"The initial centers must be a 2D array, got {np.ndim(init)} dimension(s).")
+        centers = check_array(init, dtype=np.float64, input_name="init")
     if len(centers) != n_clusters:
         raise ValueError(
             f"The shape of the initial centers {centers.shape} does not match n_clusters={n_clusters}."
@@ -62,12 +71,15 @@ def check_init(init: Any, n_clusters: int, n_features: int, n_outputs: int, dtyp
 def check_shares(name: str, init: Any, n_clusters: int, present: Array) -> Array:
     """Check given centroids of a view of exact kernel: weights of the training samples that are present."""
     expected = (n_clusters, len(present))
-    if np.ndim(init) != 2 or np.shape(init) != expected:
+    with naming("init"):
+        found = np.shape(init)
+    if found != expected:
         raise ValueError(
             "With feature_map='exact', centroids are weights of the training samples: init of view "
-            f"{name!r} must have the shape (n_clusters, n_samples) = {expected}, got {np.shape(init)}."
+            f"{name!r} must have the shape (n_clusters, n_samples) = {expected}, got {found}."
         )
-    shares = check_array(init, dtype=np.float64, input_name="init")
+    with naming("init"):
+        shares = check_array(init, dtype=np.float64, input_name="init")
     absent = np.flatnonzero(np.any(shares != 0, axis=0) & ~present)
     if len(absent):
         raise ValueError(f"init (view {name!r}) gives weight to sample {absent[0]}, which lacks that view.")

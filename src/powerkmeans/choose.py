@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +24,7 @@ from powerkmeans.settings import Settings, check_settings
 from powerkmeans.streams import draw_seed
 from powerkmeans.tables import is_several
 from powerkmeans.types import Array, Float64Array, Views
+from powerkmeans.values import integer, wrong
 from powerkmeans.views import check_several_views, check_single_view
 
 # rows that are looked at, fewer if their features are wide; how often they are cut in halves, and how many clouds
@@ -148,17 +148,22 @@ def choose_k(
     ['k', 'cost', 'noise_cost', 'gap', 'stability', 'silhouette', 'stretch', 'score']
 
     """
-    _check_range(k_min, k_max)
+    k_min = integer(2)("k_min", k_min)
+    k_max = integer(2)("k_max", k_max)
+    if k_max < k_min:
+        raise ValueError(f"k_max={k_max} should be >= k_min={k_min}.")
+    _check_progress(progress)
     seed = draw_seed(random_state)
+    checked, settings = _checked(X, views, sample_weight, estimator_parameters)
+    _check_rows(len(checked.weight), k_max)
     # one more on either side, so that both ends of the range can stand out
     numbers = list(range(k_min - 1, k_max + 2))
-    checked, settings = _checked(X, views, sample_weight, estimator_parameters)
     steps = _Steps(progress, settings.verbose)
     with single_threaded_blas():
         full = make_task(checked, replace(settings, n_clusters=numbers[-1]), seed)
         fitting = max(FEWEST_ROWS, MOST_ENTRIES // full.problem.splits[-1])
         ground = make_ground(full, numbers, min(MOST_ROWS, fitting))
-        _check_rows(ground, k_max)
+        _check_rows(len(ground.rows.weight), k_max)
         criteria, path = _measured(full, ground, numbers, steps)
     k, reason = recommend(criteria)
     return KChoice(k, reason, _table(criteria), criteria.bend_deviation, path)
@@ -233,10 +238,9 @@ class _Steps:
             self._progress(self._done, self._total, what)
 
 
-def _check_range(k_min: Any, k_max: Any) -> None:
-    for name, value, least in (("k_min", k_min, 2), ("k_max", k_max, k_min)):
-        if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-            raise ValueError(f"{name} must be an int >= {least}. Got {value!r} instead.")
+def _check_progress(progress: Any) -> None:
+    if progress is not None and not callable(progress):
+        raise wrong("progress", "callable or None", progress)
 
 
 def _checked(X: Any, views: Any, sample_weight: Any, parameters: dict[str, Any]) -> tuple[Views, Settings]:
@@ -267,8 +271,8 @@ def _with_coordinates(settings: Settings, names: tuple[str, ...]) -> Settings:
     return replace(settings, feature_map=maps)
 
 
-def _check_rows(ground: Ground, k_max: int) -> None:
-    least, n_rows = 2 * (k_max + 2), len(ground.rows.weight)
+def _check_rows(n_rows: int, k_max: int) -> None:
+    least = 2 * (k_max + 2)
     if n_rows < least:
         raise ValueError(
             f"k_max={k_max} needs at least {least} distinct samples, so that half of them can have as many "

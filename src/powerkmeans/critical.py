@@ -13,6 +13,7 @@ from powerkmeans.fit import make_task
 from powerkmeans.fitting.collapse import FULL_STEPS, find_collapse
 from powerkmeans.settings import check_settings
 from powerkmeans.types import Views
+from powerkmeans.values import within_floats
 from powerkmeans.views import FLOATS
 
 
@@ -76,7 +77,8 @@ def critical_exponent(
     )
     if reference_distance == "within":
         raise ValueError("reference_distance='within' depends on the number of clusters; pass its value.")
-    X = check_array(features, accept_sparse="csr", dtype=FLOATS, order="C", input_name="features")
+    with within_floats("features"):
+        X = check_array(features, accept_sparse="csr", dtype=FLOATS, order="C", input_name="features")
     views = Views(("features",), (X,), check_weight(sample_weight, X.shape[0], X.dtype))
     with single_threaded_blas():
         return find_collapse(make_task(views, settings, seed=0), FULL_STEPS).critical

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from powerkmeans.estimators.base import PowerKMeansBase
 from powerkmeans.fit import precise_evidence
@@ -73,7 +74,8 @@ def explain_views(model: PowerKMeansBase, X: Any, *, sample_weight: Any = None, 
 
     """
     if not isinstance(model, PowerKMeansBase):
-        raise TypeError(f"explain_views takes a fitted estimator of powerkmeans, got a {type(model).__name__}.")
+        raise TypeError(f"model must be a fitted estimator of powerkmeans, got a {type(model).__name__}.")
+    check_is_fitted(model)
     return view_table(model._fit.model, model._check_new(X, present, sample_weight), model.engine)
 
 

@@ -49,6 +49,7 @@ from powerkmeans.types import (
     Status,
     Views,
 )
+from powerkmeans.values import naming
 from powerkmeans.warn import warn_caller
 
 # another start replaces the cloud's answer only if it is better by more than this share of the loss
@@ -212,7 +213,8 @@ def apply(
 
         if out is None:
             return rows.map_rows(answers, inputs)
-        check_target(out, views.arrays)
+        with naming("out"):
+            check_target(out, views.arrays)
         with closing(rows.map_blocks(answers, inputs)) as parts:
             first = next(parts)
             write_rows(out, rows.n_samples, first.dtype, first.shape[1:], chain([first], parts))

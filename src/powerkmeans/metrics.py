@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import normalized_mutual_info_score
 from sklearn.metrics.cluster import contingency_matrix
+
+from powerkmeans.values import naming, word
 
 __all__ = ["clustering_accuracy", "normalized_mutual_info", "purity"]
 
@@ -74,9 +76,10 @@ def normalized_mutual_info(
     1.0
 
     """
-    _contingency(y_true, y_pred)
-    value = normalized_mutual_info_score(y_true, y_pred, average_method=average_method)
-    return float(value)
+    chosen = word("geometric", "arithmetic", "min", "max")("average_method", average_method)
+    true, pred = _groups("y_true", y_true), _groups("y_pred", y_pred)
+    _contingency(true, pred)
+    return float(normalized_mutual_info_score(true, pred, average_method=chosen))
 
 
 def purity(y_true: ArrayLike, y_pred: ArrayLike) -> float:
@@ -108,12 +111,18 @@ def purity(y_true: ArrayLike, y_pred: ArrayLike) -> float:
 
 
 def _contingency(y_true: ArrayLike, y_pred: ArrayLike) -> Any:
-    true, pred = np.asarray(y_true), np.asarray(y_pred)
-    for name, labels in (("y_true", true), ("y_pred", pred)):
-        if labels.ndim != 1 or len(labels) == 0:
-            raise ValueError(f"{name} must be a non-empty 1-D array of labels, got shape {labels.shape}.")
-        if labels.dtype.kind == "f" and not np.all(np.isfinite(labels)):
-            raise ValueError(f"{name} contains NaN or infinity; every sample needs a label.")
+    true, pred = _groups("y_true", y_true), _groups("y_pred", y_pred)
     if len(true) != len(pred):
         raise ValueError(f"y_true has {len(true)} labels and y_pred has {len(pred)}; they must be of one length.")
     return contingency_matrix(true, pred)
+
+
+def _groups(name: str, labels: ArrayLike) -> NDArray[np.intp]:
+    """Labels of any kind as numbers from 0 on."""
+    with naming(name):
+        given = np.asarray(labels)
+        if given.ndim != 1 or len(given) == 0:
+            raise ValueError(f"{name} must be a non-empty 1-D array of labels, got shape {given.shape}.")
+        if given.dtype.kind in "fc" and not np.all(np.isfinite(given)):
+            raise ValueError(f"{name} contains NaN or infinity; every sample needs a label.")
+        return np.unique(given, return_inverse=True)[1]

@@ -20,6 +20,7 @@ from powerkmeans.explain import explain_views
 from powerkmeans.features.exact import PRECOMPUTED
 from powerkmeans.tables import filled_rows
 from powerkmeans.types import Array
+from powerkmeans.values import flag, shown
 from powerkmeans.warn import warn_caller
 
 __all__ = ["cluster"]
@@ -107,7 +108,8 @@ def cluster(
 
     """
     if not isinstance(key_added, str) or not key_added:
-        raise ValueError(f"key_added must be a name, got {key_added!r}.")
+        raise ValueError(f"key_added must be a name, got {shown(key_added)}.")
+    copy = flag("copy", copy)
     views, several = _views(data, use_rep)
     if copy and data.isbacked:
         raise ValueError("copy=True needs data in memory; call to_memory() on it, or leave copy=False.")
@@ -154,7 +156,7 @@ def _named(use_rep: Any) -> dict[str, Any]:
             raise ValueError(f"use_rep names a representation twice: {use_rep!r}.")
         use_rep = {name: name for name in use_rep}
     if not isinstance(use_rep, Mapping):
-        raise TypeError(f"use_rep must be None, a name, or a list or dict of names, got {use_rep!r}.")
+        raise TypeError(f"use_rep must be None, a name, or a list or dict of names, got {shown(use_rep)}.")
     if not use_rep:
         raise ValueError("use_rep is empty; expected at least one representation.")
     return dict(use_rep)
@@ -164,7 +166,7 @@ def _views_of_mudata(mdata: Any, use_rep: Any) -> dict[str, View]:
     if mdata.axis == 1:
         raise ValueError("The modalities of this MuData share variables (axis=1); views share observations.")
     if use_rep is not None and not isinstance(use_rep, (str, Mapping)):
-        raise TypeError(f"use_rep of a MuData must be None, a name, or a dict by modality, got {use_rep!r}.")
+        raise TypeError(f"use_rep of a MuData must be None, a name, or a dict by modality, got {shown(use_rep)}.")
     wanted = dict(use_rep) if isinstance(use_rep, Mapping) else dict.fromkeys(mdata.mod, use_rep)
     unknown = [modality for modality in wanted if modality not in mdata.mod]
     if unknown:
@@ -240,7 +242,7 @@ def _table(adata: Any, name: Any, where: str) -> Any:
     folder, _, layer = name.partition("/")
     if folder == "layers" and layer in adata.layers:
         return adata.layers[layer]
-    raise ValueError(f"{where} has no representation {name!r}; there are {_representations(adata)}.")
+    raise ValueError(f"use_rep: {where} has no representation {shown(name)}; there are {_representations(adata)}.")
 
 
 def _representations(adata: Any) -> str:

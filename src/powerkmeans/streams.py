@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state as as_random_state
 
 from powerkmeans.types import Float64Array
+from powerkmeans.values import random_state as check_random_state
 
 
 def stream(seed: int, *purpose: str) -> np.random.Generator:
@@ -28,9 +29,10 @@ def stream_seed(seed: int, *purpose: str) -> int:
 
 def draw_seed(random_state: Any) -> int:
     """The one integer that seeds a fit. ``None`` takes fresh entropy and leaves the global generator alone."""
+    check_random_state("random_state", random_state)
     if random_state is None or isinstance(random_state, np.random.Generator):
         return int(np.random.default_rng(random_state).integers(2**31 - 1))
-    return int(check_random_state(random_state).randint(2**31 - 1))
+    return int(as_random_state(random_state).randint(2**31 - 1))
 
 
 def thin(times: Float64Array, weight: Float64Array, size: int) -> tuple[NDArray[np.intp], Float64Array]:

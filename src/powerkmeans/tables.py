@@ -15,6 +15,7 @@ from scipy.sparse import csr_array, issparse
 from sklearn.utils import _safe_indexing
 
 from powerkmeans.sources import Source
+from powerkmeans.values import shown
 
 SEPARATOR = ":"
 
@@ -57,7 +58,7 @@ def named_tables(X: Any) -> dict[str, Any]:
     if isinstance(X, Mapping):
         for name in X:
             if not isinstance(name, str):
-                raise TypeError(f"View names must be strings, got {name!r} ({type(name).__name__}).")
+                raise TypeError(f"View names must be strings, got {shown(name)} ({type(name).__name__}).")
         named = dict(X)
     else:
         named = {f"view_{i}": table for i, table in enumerate(X)}
@@ -196,13 +197,13 @@ def _pairs(views: Any) -> list[tuple[str, Any]]:
     ):
         raise TypeError(
             f"views must be a dict of columns, such as {{'rna': slice(0, 200), 'protein': ['p53', 'akt']}}. "
-            f"Got {views!r} instead."
+            f"Got {shown(views)} instead."
         )
     if not pairs:
         raise ValueError("views is empty; expected at least one view.")
     for name, _ in pairs:
         if not isinstance(name, str):
-            raise TypeError(f"View names must be strings, got {name!r} ({type(name).__name__}).")
+            raise TypeError(f"views: view names must be strings, got {shown(name)} ({type(name).__name__}).")
     return [(name, columns) for name, columns in pairs]
 
 
@@ -221,7 +222,9 @@ def _indices(name: str, columns: Any, places: Places | None, n_columns: int) -> 
         else:
             indices = [_position(name, c, places, n_columns) for c in listed]
     else:
-        raise TypeError(f"views[{name!r}] must be columns: positions, names or a slice. Got {columns!r} instead.")
+        raise TypeError(
+            f"views[{name!r}] must be columns: positions, names or a slice. Got {shown(columns)} instead."
+        )
     if not indices:
         raise ValueError(f"view {name!r} has no columns.")
     return indices
@@ -237,7 +240,9 @@ def _position(name: str, column: Any, places: Places | None, n_columns: int) -> 
             raise ValueError(
                 f"views[{name!r}] names the column {column!r}, but X is an array without column names."
             )
-        raise TypeError(f"views[{name!r}] must be columns: positions, names or a slice. Got {column!r} instead.")
+        raise TypeError(
+            f"views[{name!r}] must be columns: positions, names or a slice. Got {shown(column)} instead."
+        )
     found = places.get(column, [])
     if len(found) != 1:
         problem = "which X has more than once" if found else "which X does not have"

@@ -29,6 +29,7 @@ from powerkmeans.tables import (
     take_columns,
 )
 from powerkmeans.types import Array, Views
+from powerkmeans.values import naming, shown, within_floats
 
 FLOATS = [np.float64, np.float32]
 # missing rows are looked for in pieces, so that a file larger than memory is never held whole
@@ -60,7 +61,8 @@ def check_single_view(
         _check_source(estimator, X, fitting=fitting)
     else:
         reset = fitting if first is None else first
-        X = validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=dtype, order="C")
+        with within_floats("X"):
+            X = validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=dtype, order="C")
     X = _canonical(X) if hasattr(X, "indptr") else X
     if fitting and first is None:
         check_enough_rows(X.shape[0], estimator.n_clusters)
@@ -106,7 +108,8 @@ def check_several_views(
         columns = column_groups(X, estimator.views)
         tables = _tables_of_one(estimator, X, columns, FLOATS, "X", fitting=True)
     names, n_samples = tuple(tables), common_length(tables)
-    mask = _check_present(present, tables, n_samples)
+    with naming("present"):
+        mask = _check_present(present, tables, n_samples)
     arrays, mask = _check_tables(estimator, tables, mask, FLOATS)
     if not chunk:
         check_enough_rows(n_samples, estimator.n_clusters)
@@ -131,7 +134,8 @@ def check_new_views(estimator: Any, X: Any, sample_weight: Any = None, present: 
     else:
         tables = _new_tables_of_one(estimator, as_table(X), layout, dtype)
     n_samples = common_length(tables)
-    mask = _check_present(present, tables, n_samples)
+    with naming("present"):
+        mask = _check_present(present, tables, n_samples)
     single = not is_several(X) and layout.columns is None and len(names) == 1
     for name, labels in zip(names, layout.labels, strict=True):
         _check_labels(name, _labels(name, X if single else tables[name]), labels)
@@ -163,7 +167,8 @@ def split_init(estimator: Any, views: Views, layout: Layout) -> dict[str, Any]:
     """Given centroids as one table a view: in any form that ``X`` may have, or as ``cluster_centers_``."""
     init, names = estimator.init, views.names
     if is_several(init):
-        tables = named_tables(init)
+        with naming("init"):
+            tables = named_tables(init)
         if isinstance(init, Mapping) and set(tables) == set(names):
             return tables
         if not isinstance(init, Mapping) and len(tables) == len(names):
@@ -196,7 +201,9 @@ def _tables_of_one(
         return {name: X}
     if columns is None:
         table = filled_rows(X)
-        return {name: validate_data(estimator, table, reset=fitting, accept_sparse="csr", dtype=dtype, order="C")}
+        with within_floats("X"):
+            X = validate_data(estimator, table, reset=fitting, accept_sparse="csr", dtype=dtype, order="C")
+        return {name: X}
     if fitting or estimator._layout.columns is not None:
         validate_data(estimator, X, reset=fitting, skip_check_array=True)
     return {view: take_columns(X, positions) for view, positions in columns.items()}
@@ -292,7 +299,7 @@ def _check_tables(
 
 def _check_table(estimator: Any, name: str, table: Any, dtype: Any) -> Array:
     """One view as a float array or CSR matrix; NaN and infinities are left for the caller to judge."""
-    try:
+    with naming(f"view {name!r}"):
         array = check_array(
             filled_rows(table),
             accept_sparse="csr",
@@ -301,8 +308,6 @@ def _check_table(estimator: Any, name: str, table: Any, dtype: Any) -> Array:
             input_name=f"view {name!r}",
             estimator=estimator,
         )
-    except (ValueError, TypeError) as error:
-        raise type(error)(str(error) if repr(name) in str(error) else f"view {name!r}: {error}") from error
     if hasattr(array, "indptr"):
         return _canonical(array)
     by_row = array.strides[1] == array.itemsize or array.shape[1] == 1
@@ -365,7 +370,7 @@ def _check_present(present: Any, tables: dict[str, Any], n_samples: int) -> NDAr
         given = list(present) if labels is None else labels
         unknown = [name for name in given if name not in names]
         if unknown:
-            raise ValueError(f"present names the view {unknown[0]!r}; the views are {_listed(names)}.")
+            raise ValueError(f"present names the view {shown(unknown[0])}; the views are {_listed(names)}.")
         columns = [np.asarray(present[name]) if name in given else np.ones(n_samples) for name in names]
         wrong = [name for name, column in zip(names, columns, strict=True) if column.shape != (n_samples,)]
         if wrong:
@@ -385,7 +390,9 @@ def _check_coverage(names: tuple[str, ...], mask: NDArray[np.bool_], weight: Arr
     """Every sample has a view and, in fit, every view has a sample of positive weight."""
     bare = np.flatnonzero(~np.any(mask, axis=1))
     if len(bare):
-        raise ValueError(f"Sample {bare[0]} has no view: it is NaN or absent in {_listed(names)}. Leave it out.")
+        raise ValueError(
+            f"Sample {bare[0]} has no view: it is NaN or absent in {_listed(names)}, or not present. Leave it out."
+        )
     if weight is None:
         return
     for name, column in zip(names, mask.T, strict=True):

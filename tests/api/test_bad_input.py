@@ -88,13 +88,13 @@ PARAMETERS = [
         "expected 3 columns (points of the data) or 48 (points of the feature space)",
     ),
     ({"init": np.full((3, 3), np.nan)}, "init contains NaN"),
-    ({"init": 5}, "The initial centers must be a 2D array, got 0 dimension(s)."),
+    ({"init": 5}, "or an array of centroids. Got 5"),
     ({"n_components": None}, "The 'n_components' parameter must be 'auto' or an int >= 1. Got None"),
-    ({"n_init": 0}, "The 'n_init' parameter must be 'auto' or an int >= 1. Got 0"),
+    ({"n_init": 0}, "The 'n_init' parameter must be 'auto' or an int in the range [1, 100000]. Got 0"),
     ({"max_iter": 0}, "The 'max_iter' parameter must be an int in the range [1, inf). Got 0"),
     ({"tol": -1e-3}, "The 'tol' parameter must be a finite number >= 0. Got -0.001"),
     ({"engine": "gpu"}, "engine='gpu' is not available"),
-    ({"random_state": "seed"}, "'seed' cannot be used to seed"),
+    ({"random_state": "seed"}, "The 'random_state' parameter must be an int in the range [0, 4294967295]"),
     ({"verbose": -1}, "The 'verbose' parameter must be an int in the range [0, inf)"),
 ]
 

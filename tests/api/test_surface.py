@@ -19,7 +19,7 @@ SOURCE = Path(powerkmeans.__file__).parent
 
 # a module may import from its own layer and from those to the left
 LAYERS = [
-    ["types", "escapes", "files", "sources"],
+    ["types", "escapes", "files", "memory", "values", "sources"],
     ["streams", "features", "objective", "metrics", "callbacks", "exceptions", "warn", "tables", "checks"],
     ["views", "settings", "gram", "engines", "kernels", "solver", "model"],
     ["fitting"],

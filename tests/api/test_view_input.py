@@ -329,7 +329,7 @@ def test_noise_threshold():
     ):
         model(membership="fuzzy").fit(X).predict(X, noise_threshold=0.5)
     for wrong in (1.5, "high", True, np.nan):
-        with pytest.raises(ValueError, match="noise_threshold must be a number between 0 and 1"):
+        with pytest.raises(ValueError, match="'noise_threshold' parameter must be a number between 0 and 1"):
             EXPECTED.predict(X, noise_threshold=wrong)
 
 
@@ -352,9 +352,7 @@ def test_explain_views():
     assert str(table).splitlines()[0].split() == list(table)
     single = KernelPowerKMeans(3, random_state=0).fit(ATAC)
     assert explain_views(single, ATAC)["agreement"] == pytest.approx([1.0])
-    with pytest.raises(
-        TypeError, match="explain_views takes a fitted estimator of powerkmeans, got a StandardScaler"
-    ):
+    with pytest.raises(TypeError, match="model must be a fitted estimator of powerkmeans, got a StandardScaler"):
         explain_views(StandardScaler(), ATAC)
 
 

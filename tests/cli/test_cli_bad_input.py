@@ -431,11 +431,11 @@ def test_an_error_nobody_thought_of_is_still_a_sentence(fails, table, monkeypatc
     monkeypatch.setattr("powerkmeans.cli.actions.fit.read_inputs", broken)
     said = fails(1, "fit", table, "-k", K)
     assert said == "RuntimeError: something odd (set POWERKMEANS_DEBUG=1 for the traceback)"
-    monkeypatch.setattr("powerkmeans.cli.memory.available_bytes", lambda: 10)
+    monkeypatch.setattr("powerkmeans.cli.memory.available_memory", lambda: 10)
 
 
 def test_what_does_not_fit_in_memory(fails, tmp_path, monkeypatch):
     np.save(tmp_path / "t.npy", np.zeros((100, 10)))
-    monkeypatch.setattr("powerkmeans.cli.memory.available_bytes", lambda: 1000)
+    monkeypatch.setattr("powerkmeans.cli.memory.available_memory", lambda: 1000)
     said = fails(1, "fit", "t.npy", "-k", K)
     assert "t.npy takes 8 kB in memory, and 1 kB are free." in said

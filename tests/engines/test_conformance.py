@@ -14,12 +14,13 @@ from oracle import power_mean, power_mean_gradient, squared_distance, typicality
 from powerkmeans import KernelPowerKMeans
 from powerkmeans.engines import NumpyOptions, numpy_engine, open_engine
 from powerkmeans.engines.blas import single_threaded_blas
-from powerkmeans.features.maps import IdentityMap
+from powerkmeans.features.exact import make_exact
+from powerkmeans.features.maps import IdentityMap, make_centred, make_nystroem, whole
 from powerkmeans.kernels import NumpyKernel
 from powerkmeans.kernels.compiled import CompiledKernel
 from powerkmeans.kernels.library import TARGETS, open_library
 from powerkmeans.objective.block import prepare
-from powerkmeans.types import Parameters
+from powerkmeans.types import KernelRows, Parameters
 
 KERNELS = ["numpy", *(target for target in TARGETS if open_library(target) is not None)]
 OPTIONS = {
@@ -207,10 +208,42 @@ def test_a_failing_block_restores_limits():
 
 def test_features_are_stored_within_the_budget_only():
     X = np.random.default_rng(0).normal(size=(100, 4))
-    size = X.nbytes
+    size = 100 * (4 * 8 + 8 + 16)  # features, a squared length and a label a row
     assert make_engine([X], options=NumpyOptions(memory_budget=size))._features is not None
     assert make_engine([X], options=NumpyOptions(memory_budget=size - 1))._features is None
     assert make_engine([X], options=NumpyOptions(memory_budget=size), keep=False)._features is None
+
+
+def test_maps_for_outlier_scores_are_no_kernel_matrices():
+    X = np.random.default_rng(0).normal(size=(300, 4))
+    base = make_nystroem(np.zeros(4), X[:200], "rbf", 1.0)
+    scored = whole(make_centred(base, np.zeros(base.n_outputs), np.float64))
+    assert not isinstance(scored, KernelRows)
+    wide = 2**10 * numpy_engine.BLOCK_BYTES // 2**20
+    engine = open_engine(NumpyOptions(memory_budget=0), make_views([X]))
+    assert not engine.with_features((scored,), keep=True).stored  # the budget holds for it
+    rows = engine.with_features((scored,), keep=False, working=wide).block_rows
+    assert rows < numpy_engine.KERNEL_ROWS
+    matrix = make_exact(np.zeros(4), X, np.full(300, 1 / 300), "rbf", 1.0)
+    assert isinstance(matrix, KernelRows)
+    kept = engine.with_features((matrix,), keep=True, working=wide)
+    assert kept.stored
+    assert kept.block_rows == numpy_engine.KERNEL_ROWS
+
+
+def test_engines_of_one_another_share_threads_and_others_do_not():
+    views, before = make_views([np.random.default_rng(0).normal(size=(40_000, 4))]), set(threading.enumerate())
+    engine = open_engine(NumpyOptions(n_threads=2), views)
+    mapped = engine.with_features((IdentityMap(4),), keep=True)
+    assert mapped._workers is engine._workers
+    assert open_engine(NumpyOptions(n_threads=2), views)._workers is not engine._workers
+    workers = set(threading.enumerate()) - before
+    assert all(thread.name.startswith("powerkmeans") for thread in workers)
+    assert workers
+    del engine, mapped
+    for thread in workers:
+        thread.join(timeout=10)
+    assert not any(thread.is_alive() for thread in workers)
 
 
 def test_unknown_engines_and_options_are_named():
@@ -218,11 +251,13 @@ def test_unknown_engines_and_options_are_named():
         ValueError, match="engine='cuda' is not available; this version has 'auto', 'compiled', 'numpy'"
     ):
         KernelPowerKMeans(2, engine="cuda").fit(np.eye(4))
-    with pytest.raises(ValueError, match="n_threads must be None or an int >= 1, got 0"):
+    with pytest.raises(ValueError, match=r"The 'n_threads' parameter must be None or an int >= 1\. Got 0"):
         NumpyOptions(n_threads=0)
-    with pytest.raises(ValueError, match=r"memory_budget must be an int >= 0 \(bytes\), got -1"):
+    with pytest.raises(
+        ValueError, match=r"The 'memory_budget' parameter must be an int in the range \[0, inf\). Got -1"
+    ):
         NumpyOptions(memory_budget=-1)
-    with pytest.raises(ValueError, match="kernel must be 'auto', 'numpy' or 'compiled', got 'cuda'"):
+    with pytest.raises(ValueError, match="The 'kernel' parameter must be one of 'auto', 'numpy', 'compiled'"):
         NumpyOptions(kernel="cuda")
     assert open_engine("numpy", make_views([np.eye(2)])).n_samples == 2
 

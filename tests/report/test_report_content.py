@@ -805,7 +805,7 @@ def test_outliers_by_a_threshold_of_ones_own(tmp_path, scored):
     page = report(tmp_path, model, X, noise_threshold=threshold)
     assert f"above {threshold:.3f}, as was asked for" in page.text
     assert f"are all {np.sum(scores > threshold)} outliers" in page.text
-    with pytest.raises(ValueError, match="noise_threshold must be a number between 0 and 1"):
+    with pytest.raises(ValueError, match="'noise_threshold' parameter must be a number between 0 and 1"):
         report(tmp_path, model, X, noise_threshold=2)
     with pytest.raises(ValueError, match="noise_threshold needs outlier scores"):
         report(tmp_path, KernelPowerKMeans(3, random_state=0).fit(X), X, noise_threshold=0.5)

@@ -120,10 +120,10 @@ def test_sizes_of_the_theorem():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"n_clusters": 0}, "n_clusters must be an int >= 1, got 0"),
-        ({"n_clusters": 2.5}, "n_clusters must be an int >= 1, got 2.5"),
-        ({"n_clusters": 5, "eps": 0}, "eps must lie strictly between 0 and 1, got 0"),
-        ({"n_clusters": 5, "delta": 1.5}, "delta must lie strictly between 0 and 1, got 1.5"),
+        ({"n_clusters": 0}, r"'n_clusters' parameter must be an int in the range \[1, inf\)\. Got 0"),
+        ({"n_clusters": 2.5}, r"'n_clusters' parameter must be an int in the range \[1, inf\)\. Got 2\.5"),
+        ({"n_clusters": 5, "eps": 0}, "'eps' parameter must be a number strictly between 0 and 1. Got 0"),
+        ({"n_clusters": 5, "delta": 1.5}, "'delta' parameter must be a number strictly between 0 and 1. Got 1.5"),
     ],
 )
 def test_sizes_reject_nonsense(arguments, message):

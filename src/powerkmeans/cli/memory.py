@@ -1,29 +1,14 @@
-"""How much memory there is, and sizes in words."""
+"""Whether a table fits in memory, and sizes in words."""
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 from powerkmeans.cli.errors import Exit, UserError
-
-
-def available_bytes() -> int | None:
-    """Memory that can be had now, where the system tells."""
-    meminfo = Path("/proc/meminfo")
-    if meminfo.exists():
-        for line in meminfo.read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return 1024 * int(line.split()[1])
-    try:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return None
+from powerkmeans.memory import available_memory
 
 
 def check_room(n_bytes: int, what: str) -> None:
     """Reject what does not fit in memory before it is read."""
-    free = available_bytes()
+    free = available_memory()
     if free is not None and n_bytes > free:
         raise UserError(
             f"{what} takes {size(n_bytes)} in memory, and {size(free)} are free. Use fewer columns (--drop, "

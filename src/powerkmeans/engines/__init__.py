@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from powerkmeans.engines.numpy_engine import NumpyEngine, NumpyOptions
+from powerkmeans.engines.numpy_engine import KERNEL_CHOICES, NumpyEngine, NumpyOptions
 from powerkmeans.types import Views
+from powerkmeans.values import shown
 
-__all__ = ["NumpyEngine", "NumpyOptions", "open_engine"]
+__all__ = ["NumpyEngine", "NumpyOptions", "engine_options", "open_engine"]
+
+
+def engine_options(choice: object) -> NumpyOptions:
+    """What ``choice`` asks for: options as they are, or a kernel by its name."""
+    if isinstance(choice, NumpyOptions):
+        return choice
+    if isinstance(choice, str) and choice in KERNEL_CHOICES:
+        return NumpyOptions(kernel=choice)
+    raise ValueError(
+        f"engine={shown(choice)} is not available; this version has 'auto', 'compiled', 'numpy' and "
+        "powerkmeans.engines.NumpyOptions(n_threads=..., memory_budget=..., kernel=...)."
+    )
 
 
 def open_engine(choice: object, views: Views) -> NumpyEngine:
     """Open the engine that ``choice`` names on the given rows."""
-    if isinstance(choice, NumpyOptions):
-        return NumpyEngine(views, choice)
-    if isinstance(choice, str) and choice in ("auto", "numpy", "compiled"):
-        return NumpyEngine(views, NumpyOptions(kernel=choice))
-    raise ValueError(
-        f"engine={choice!r} is not available; this version has 'auto', 'compiled', 'numpy' and "
-        "powerkmeans.engines.NumpyOptions(n_threads=..., memory_budget=..., kernel=...)."
-    )
+    return NumpyEngine(views, engine_options(choice))

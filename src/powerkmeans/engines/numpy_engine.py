@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing
 from dataclasses import dataclass, fields
 from itertools import islice
-from numbers import Integral
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +18,9 @@ from powerkmeans.engines.rows import Candidates, Distinct, multipliers, row_hash
 from powerkmeans.sources import Source
 from powerkmeans.streams import thin
 from powerkmeans.types import Array, Block, FeatureMap, KernelRows, P, RowSample, S, T, Views
+from powerkmeans.values import integer, word, word_or
+
+KERNEL_CHOICES = ("auto", "numpy", "compiled")
 
 # bytes of features a block: a few megabytes stay in cache between the two products of a pass, and are
 # enough work for the interpreter not to matter
@@ -31,11 +33,17 @@ BLOCKS_AHEAD = 4
 # a sample of a file goes by all hashes if these many bytes a row fit the budget, else by those of this many times
 # as many candidates
 BYTES_A_HASH, CANDIDATES = 64, 4
+# a label, and the numbers that labels are put in order by
+BYTES_A_LABEL = 16
 
 
 @dataclass(frozen=True)
 class NumpyOptions:
-    """How the engine on this machine's processor works. No setting changes a result beyond rounding.
+    """How the engine on this machine's processor works.
+
+    The number of threads changes no bit of a result; the kernel, and whether features are stored, change rounding.
+    The budget changes more only for a file of more rows than a 64th of it: the sample of rows is then drawn from a
+    part of them, as with another ``random_state``.
 
     Parameters
     ----------
@@ -43,8 +51,12 @@ class NumpyOptions:
         Worker threads. ``None`` takes as many as BLAS is allowed to use, so ``OMP_NUM_THREADS``,
         ``threadpoolctl`` limits and joblib's nested limits are respected.
     memory_budget : int, default=2**31
-        Bytes that mapped features may occupy. Larger features are computed anew in every pass. Exact kernel
-        matrices are always kept: there is an error if they do not fit in memory.
+        Bytes for what is kept of all rows: their features with the squared lengths, and their labels. If it is
+        more, features are not kept but computed anew in every pass. Not counted is what a fit takes in any case:
+        the rows themselves, 64 bytes a row for a moment while rows are drawn, a sample of at most 50,000 rows and
+        its features, and what each thread works on (blocks of 16 MiB of features and a few arrays of that size);
+        together some hundred megabytes, which ``python -m benchmarks.memory`` measures. Exact kernel matrices are
+        always kept: there is an error if they do not fit in memory.
     kernel : {"auto", "numpy", "compiled"}, default="auto"
         What computes the sums of a block: NumPy, or the compiled library, which is several times faster.
         ``"auto"`` takes the compiled one if it is installed.
@@ -56,16 +68,13 @@ class NumpyOptions:
     kernel: str = "auto"
 
     def __post_init__(self) -> None:
-        if self.n_threads is not None and not _is_int(self.n_threads, 1):
-            raise ValueError(f"n_threads must be None or an int >= 1, got {self.n_threads!r}.")
-        if not _is_int(self.memory_budget, 0):
-            raise ValueError(f"memory_budget must be an int >= 0 (bytes), got {self.memory_budget!r}.")
-        if self.kernel not in ("auto", "numpy", "compiled"):
-            raise ValueError(f"kernel must be 'auto', 'numpy' or 'compiled', got {self.kernel!r}.")
+        word_or((None,), integer(1), "an int >= 1")("n_threads", self.n_threads)
+        integer(0)("memory_budget", self.memory_budget)
+        word(*KERNEL_CHOICES)("kernel", self.kernel)
 
 
 class _Workers:
-    """Threads that all engines of one fit share; they end with it."""
+    """Threads of an engine and of those made from it by ``with_features``; they end with the last of these."""
 
     def __init__(self) -> None:
         self._pool: ThreadPoolExecutor | None = None
@@ -102,7 +111,8 @@ class NumpyEngine:
         kernel_rows = any(isinstance(m, KernelRows) for m in maps or ())
         smallest = KERNEL_ROWS if kernel_rows else SMALLEST_BLOCK
         self.block_rows = int(np.clip(rows // 32 * 32, smallest, LARGEST_BLOCK))
-        self._fits = kernel_rows or self.n_samples * width * self.dtype.itemsize <= options.memory_budget
+        kept = kept_bytes(self.n_samples, width, len(views.arrays), self.dtype.itemsize)
+        self._fits = kernel_rows or kept <= options.memory_budget
 
     def with_features(self, maps: tuple[FeatureMap, ...], keep: bool, working: int = 0) -> NumpyEngine:
         """The same rows seen through feature maps, stored if asked for and within the memory budget.
@@ -269,15 +279,16 @@ class NumpyEngine:
                 wait(running)
 
 
+def kept_bytes(n_samples: int, width: int, n_views: int, itemsize: int) -> int:
+    """Bytes of what is kept of all rows where features are: these, a squared length a view, and a label."""
+    return n_samples * ((width + n_views) * itemsize + BYTES_A_LABEL)
+
+
 def _rows_and_norms(feature_map: FeatureMap, X: Array, start: int, present: Array | None) -> tuple[Array, Array]:
     if isinstance(feature_map, KernelRows):
         return feature_map.rows_and_norms(X, start, present)
     features = feature_map(X, np)
     return features, np.vecdot(features, features)
-
-
-def _is_int(value: object, smallest: int) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= smallest
 
 
 def _in_float64(sums: S) -> S:

@@ -29,6 +29,8 @@ from powerkmeans.progress import make_listener
 from powerkmeans.settings import Settings
 from powerkmeans.streams import draw_seed
 from powerkmeans.types import Array, Block, Views
+from powerkmeans.values import SHARE, flag
+from powerkmeans.values import path as check_path
 from powerkmeans.views import Layout
 
 Path = str | os.PathLike[str] | None
@@ -58,12 +60,12 @@ class PowerKMeansBase(
                 f"none to save. Go on with partial_fit until there are {self.n_clusters} different ones and more."
             )
         check_is_fitted(self)
-        save_estimator(self, path, overwrite=overwrite)
+        save_estimator(self, check_path("path", path), overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a model that ``save`` wrote; a bad file raises ``powerkmeans.exceptions.ModelFileError``."""
-        loaded: Self = load_estimator(path, {cls.__name__: cls})
+        loaded: Self = load_estimator(check_path("path", path), {cls.__name__: cls})
         return loaded
 
     def _check_new(self, X: Any, present: Any, sample_weight: Any) -> Views:
@@ -131,8 +133,7 @@ class PowerKMeansBase(
     def _check_threshold(self, threshold: Any) -> None:
         if self._fit.model.problem.membership.name == "fuzzy":
             raise ValueError("noise_threshold needs outlier scores; fit with membership='possibilistic'.")
-        if not np.isscalar(threshold) or isinstance(threshold, (str, bool)) or not 0 <= float(threshold) <= 1:  # type: ignore[arg-type]
-            raise ValueError(f"noise_threshold must be a number between 0 and 1, got {threshold!r}.")
+        SHARE("noise_threshold", threshold)
 
     def _distances(self, views: Views, out: Target | None = None) -> Array:
         return apply(self._fit.model, views, self.engine, block_distances, precise=True, out=out)
@@ -189,8 +190,9 @@ class PowerKMeansBase(
 def learns_from_streams(estimator: Any) -> bool:
     """Whether there is ``partial_fit``; the error says why not."""
     choice = estimator.feature_map
-    chosen = choice.values() if isinstance(choice, Mapping) else [choice] if isinstance(choice, str) else choice
-    if "exact" in list(chosen):
+    several = isinstance(choice, (list, tuple)) or (isinstance(choice, np.ndarray) and choice.ndim == 1)
+    chosen = choice.values() if isinstance(choice, Mapping) else choice if several else [choice]
+    if any(isinstance(one, str) and one == "exact" for one in chosen):
         raise AttributeError(
             "feature_map='exact' keeps all its training rows, so it cannot learn from a stream (partial_fit); use "
             "feature_map='rff' or 'nystroem'."
@@ -200,7 +202,7 @@ def learns_from_streams(estimator: Any) -> bool:
 
 def target(out: Path, overwrite: bool) -> Target | None:
     """The file that answers go to, if one was named."""
-    return None if out is None else Target(out, overwrite)
+    return None if out is None else Target(check_path("out", out), flag("overwrite", overwrite))
 
 
 def _labels_without_noise(block: Block, inputs: PassInput, threshold: float) -> Array:

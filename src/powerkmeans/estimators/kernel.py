@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from powerkmeans.callbacks import with_callbacks
 from powerkmeans.estimators.base import Path, PowerKMeansBase, learns_from_streams, target
+from powerkmeans.estimators.unchanged import unchanged_on_failure
 from powerkmeans.model import FitResult
 from powerkmeans.objective.block import block_outlier_scores, block_probabilities, block_typicality
 from powerkmeans.settings import Settings, check_settings
@@ -237,6 +238,7 @@ class KernelPowerKMeans(PowerKMeansBase):
         self.random_state = random_state
         self.verbose = verbose
 
+    @unchanged_on_failure
     @with_callbacks
     def fit(self, X: Any, y: None = None, sample_weight: Any = None) -> Self:
         """Find the clusters.
@@ -264,6 +266,7 @@ class KernelPowerKMeans(PowerKMeansBase):
         return self
 
     @available_if(learns_from_streams)  # type: ignore[untyped-decorator]  # scikit-learn ships no types
+    @unchanged_on_failure
     def partial_fit(self, X: Any, y: None = None, sample_weight: Any = None) -> Self:
         """Learn from one chunk of a stream.
 

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from powerkmeans.callbacks import with_callbacks
 from powerkmeans.estimators.base import Path, PowerKMeansBase, learns_from_streams, target
+from powerkmeans.estimators.unchanged import unchanged_on_failure
 from powerkmeans.model import FitResult
 from powerkmeans.objective.block import block_outlier_scores, block_probabilities, block_typicality
 from powerkmeans.settings import check_settings
@@ -244,6 +245,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         self.random_state = random_state
         self.verbose = verbose
 
+    @unchanged_on_failure
     @with_callbacks
     def fit(self, X: Any, y: None = None, sample_weight: Any = None, present: Any = None) -> Self:
         """Find the clusters.
@@ -276,6 +278,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         return self
 
     @available_if(learns_from_streams)  # type: ignore[untyped-decorator]  # scikit-learn ships no types
+    @unchanged_on_failure
     def partial_fit(self, X: Any, y: None = None, sample_weight: Any = None, present: Any = None) -> Self:
         """Learn from one chunk of a stream.
 
@@ -290,6 +293,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         """
         settings = check_settings(self.get_params(deep=False), several_views=True)
         if self._learns:
+            settings.of_views(self._fit.model.view_names)
             self._learn(self._check_new(X, present, sample_weight))
             return self
         known = getattr(self, "n_features_in_", None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any
@@ -11,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerkmeans.features.kernels import KERNELS, as_dense
-from powerkmeans.features.maps import CentredMap
+from powerkmeans.features.maps import CentredMap, longest_square
+from powerkmeans.memory import GIB, available_memory
 from powerkmeans.types import Array, Float64Array
 
 PRECOMPUTED = "precomputed"
-_GIB = 2**30
 # units of rounding that a kernel value is taken to carry
 _ROUNDING = 64
 # a diagonal whose entries differ by no more than this share is even
@@ -142,8 +141,7 @@ def make_exact(
     if bandwidth is None:
         return _make_given(rows, share, kernel)
     centred = as_dense(rows).astype(np.float64) - origin
-    longest = float(np.max(np.vecdot(centred / bandwidth, centred / bandwidth)))
-    noise = _ROUNDING * np.finfo(np.float64).eps * (1 + longest)
+    noise = _ROUNDING * np.finfo(np.float64).eps * (1 + longest_square(centred, bandwidth))
     return ExactMap(origin, centred, share, nothing, nothing, kernel, float(bandwidth), noise, training=True)
 
 
@@ -191,19 +189,6 @@ def check_memory(n_samples: int, widths: list[int]) -> None:
         else "Fit to a sample of the rows and columns; predict labels the others."
     )
     raise MemoryError(
-        f"feature_map='exact' needs {matrices} of {n_samples} x {n_samples} numbers: {needed / _GIB:.1f} GiB, and "
-        f"{available / _GIB:.1f} GiB are available. {way_out}"
+        f"feature_map='exact' needs {matrices} of {n_samples} x {n_samples} numbers: {needed / GIB:.1f} GiB, and "
+        f"{available / GIB:.1f} GiB are available. {way_out}"
     )
-
-
-def available_memory() -> int | None:
-    """Bytes that can be allocated without swapping; None where the system does not tell."""
-    try:
-        with open("/proc/meminfo", encoding="ascii") as lines:
-            return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
-    except (OSError, StopIteration, ValueError):
-        pass
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):
-        return None

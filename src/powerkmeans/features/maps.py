@@ -171,10 +171,7 @@ def make_fourier(origin: Float64Array, frequencies: Float64Array, bandwidth: flo
     with np.errstate(over="ignore"):
         scaled = (frequencies / bandwidth).astype(dtype)
     if not np.all(np.isfinite(scaled)):
-        raise ValueError(
-            f"bandwidth={bandwidth:g} is too small for {np.dtype(dtype)} data: the frequencies overflow. "
-            "Rescale the data or give a larger bandwidth."
-        )
+        raise _too_small(bandwidth, dtype, "the frequencies overflow")
     return FourierMap(origin.astype(dtype), scaled)
 
 
@@ -185,9 +182,27 @@ def make_nystroem(origin: Float64Array, rows: Array, kernel: str, bandwidth: flo
     no weights. Directions whose eigenvalue is rounding are dropped instead of divided by.
     """
     landmarks = as_dense(rows).astype(np.float64) - origin
+    longest_square(landmarks, bandwidth)
     values, vectors = np.linalg.eigh(KERNELS[kernel].gram(landmarks, landmarks, bandwidth))
     kept = values > SMALLEST_EIGENVALUE * values[-1]
     return NystroemMap(origin, landmarks, vectors[:, kept] / np.sqrt(values[kept]), kernel, float(bandwidth))
+
+
+def longest_square(rows: Float64Array, bandwidth: float) -> float:
+    """The largest squared length of rows in units of the bandwidth; an error if distances would overflow."""
+    with np.errstate(over="ignore"):
+        scaled = rows / bandwidth
+        longest = float(np.max(np.vecdot(scaled, scaled)))
+    if not math.isfinite(4 * longest):
+        raise _too_small(bandwidth, rows.dtype, "squared distances overflow")
+    return longest
+
+
+def _too_small(bandwidth: float, dtype: Any, why: str) -> ValueError:
+    return ValueError(
+        f"bandwidth={bandwidth:g} is too small for {np.dtype(dtype)} data: {why}. Rescale the data or give a "
+        "larger bandwidth."
+    )
 
 
 def make_centred(base: Any, mean: Float64Array, dtype: Any) -> CentredMap:

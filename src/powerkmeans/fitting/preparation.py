@@ -9,7 +9,7 @@ import numpy as np
 from powerkmeans.engines import open_engine
 from powerkmeans.engines.rows import multipliers, row_hashes, zero_where_absent
 from powerkmeans.features.bandwidth import median_distance, median_rows
-from powerkmeans.features.dimension import suggest_n_components
+from powerkmeans.features.dimension import check_map_memory, map_bytes, suggest_n_components
 from powerkmeans.features.exact import PRECOMPUTED, CentredKernel, ExactMap, make_exact
 from powerkmeans.features.kernels import KERNELS, draw_frequencies
 from powerkmeans.features.maps import (
@@ -32,7 +32,7 @@ START_ROWS = 50_000
 ORIGIN_ROWS = 500
 # numbers that a pass holds for each row and cluster: distances, powers, pulls
 WORKING_PER_CLUSTER = 4
-# bytes that a sample of rows may take, whatever the memory budget: no setting of the engine changes a result
+# bytes that a sample of rows may take, whatever the memory budget: results do not depend on it
 SAMPLE_BYTES = 2**28
 
 
@@ -96,6 +96,7 @@ def _prepare(views: Views, own: tuple[ViewSettings, ...], settings: Settings, se
     if not all(varied):
         return _prepare_varied(views, varied, own, settings, seed)
     bandwidths = _bandwidths(views, samples, own, settings.engine, seed)
+    _check_map_memory(views, samples, own, settings.n_clusters)
     choices = enumerate(zip(samples, bandwidths, own, strict=True))
     maps = tuple(_map(views, index, *choice, settings.n_clusters, seed) for index, choice in choices)
     uncentred = tuple(
@@ -305,6 +306,18 @@ def _map(
     orthogonal, rng = own.feature_map == "orf", stream(seed, "frequencies", views.keys[index])
     frequencies = draw_frequencies(KERNELS[own.kernel], len(origin), n_components, orthogonal, rng)
     return make_fourier(origin, frequencies, bandwidth, views.dtype)
+
+
+def _check_map_memory(
+    views: Views, samples: list[RowSample], own: tuple[ViewSettings, ...], n_clusters: int
+) -> None:
+    needed = {}
+    for name, array, sample, mine in zip(views.names, views.arrays, samples, own, strict=True):
+        if mine.feature_map not in ("identity", "exact"):
+            size = _n_components(mine, n_clusters)
+            size = min(size, len(sample.weight)) if mine.feature_map == "nystroem" else size
+            needed[name] = map_bytes(mine.feature_map, size, array.shape[1], n_clusters, array.shape[0])
+    check_map_memory(needed)
 
 
 def _n_components(own: ViewSettings, n_clusters: int) -> int:

@@ -55,7 +55,9 @@ class KChoiceDisplay:
 
     def __init__(self, choice: KChoice) -> None:
         if not isinstance(choice, KChoice):
-            raise TypeError(f"KChoiceDisplay takes what choose_k returned, got a {type(choice).__name__}.")
+            raise TypeError(
+                f"KChoiceDisplay takes as choice what choose_k returned, got a {type(choice).__name__}."
+            )
         self.choice = choice
 
     @classmethod

@@ -11,6 +11,7 @@ from powerkmeans.explain import explain_views
 from powerkmeans.plotting.checks import check_model
 from powerkmeans.plotting.style import Figure, Palette, bare, palette_of, panels, small
 from powerkmeans.types import Array
+from powerkmeans.values import numbers, same_length, wrong
 
 # columns of the table and what their panels are called
 _COLUMNS = {
@@ -53,9 +54,13 @@ class ViewContributionDisplay:
     figure_: Figure
 
     def __init__(self, table: Mapping[str, Array]) -> None:
+        if not isinstance(table, Mapping):
+            raise wrong("table", "what explain_views returned", table)
         lacking = [name for name in ("view", *_COLUMNS) if name not in table]
         if lacking:
             raise ValueError(f"The table has no column {lacking[0]!r}; pass what explain_views returned.")
+        values = {name: numbers(1, finite=False)(f"table[{name!r}]", table[name]) for name in _COLUMNS}
+        same_length(**{"table['view']": table["view"]}, **{f"table[{n!r}]": v for n, v in values.items()})
         self.table = table
 
     @classmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -20,12 +21,37 @@ from powerkmeans.plotting.style import (
     small,
 )
 from powerkmeans.types import Array
+from powerkmeans.values import numbers, real, same_length, word, word_or, wrong
 
 _QUANTITIES = {
     "inertia": "cost of k-means\nin feature space",
     "objective": "objective\nat the exponent s",
     "shift": "largest step\nof a centroid",
 }
+
+
+_EXPONENT = word_or((None,), real(lambda s: s <= 0, "a number <= 0"), "a number <= 0")
+
+
+def _checked_history(history: Any) -> dict[str, Array]:
+    """The columns that are drawn; those of an annealing that never had clusters may be infinite."""
+    wanted = ("s", *_QUANTITIES, "view_weights")
+    if not isinstance(history, Mapping) or not all(name in history for name in wanted):
+        raise wrong("history", f"a fitted estimator's history_, with {', '.join(map(repr, wanted))}", history)
+    columns = {
+        name: numbers(2 if name == "view_weights" else 1, finite=False)(f"history[{name!r}]", history[name])
+        for name in wanted
+    }
+    same_length(**{f"history[{name!r}]": column for name, column in columns.items()})
+    return dict(history) | columns
+
+
+def _checked_names(names: Any, n_views: int) -> list[str]:
+    several = isinstance(names, (list, tuple)) or (isinstance(names, np.ndarray) and names.ndim == 1)
+    given = list(names) if several else None
+    if given is None or len(given) != n_views or not all(isinstance(name, str) for name in given):
+        raise wrong("view_names", f"a sequence of {n_views} str, one a view", names)
+    return given
 
 
 class ConvergenceDisplay:
@@ -63,9 +89,9 @@ class ConvergenceDisplay:
     def __init__(
         self, history: dict[str, Array], *, view_names: Any = ("X",), critical_exponent: float | None = None
     ) -> None:
-        self.history = history
-        self.view_names = view_names
-        self.critical_exponent = critical_exponent
+        self.history = _checked_history(history)
+        self.view_names = _checked_names(view_names, self.history["view_weights"].shape[1])
+        self.critical_exponent = _EXPONENT("critical_exponent", critical_exponent)
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None, quantity: str = "inertia") -> Self:
@@ -93,8 +119,7 @@ class ConvergenceDisplay:
 
     def plot(self, ax: Any = None, *, quantity: str = "inertia") -> Self:
         """Draw the panels; see :meth:`from_estimator`."""
-        if quantity not in _QUANTITIES:
-            raise ValueError(f"quantity must be one of {', '.join(map(repr, _QUANTITIES))}. Got {quantity!r}.")
+        quantity = word(*_QUANTITIES)("quantity", quantity)
         several = self.history["view_weights"].shape[1] > 1
         axes = panels(ax, (3 if several else 2, 1), (6.0, 1.9), sharex=True)
         palette = palette_of(axes[0])

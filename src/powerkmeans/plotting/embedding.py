@@ -16,6 +16,7 @@ from powerkmeans.objective.updates import column_scale
 from powerkmeans.plotting.checks import check_model, has_typicality
 from powerkmeans.plotting.style import Axes, Figure, Palette, bare, halo, needed, one_axes, palette_of, small
 from powerkmeans.types import Array, Block, Views
+from powerkmeans.values import SHARE, integer, integers, numbers, same_length, word, wrong
 
 _METHODS = ("auto", "pca", "centroids", "umap")
 # beyond this many clusters their labels would cover the picture
@@ -28,6 +29,13 @@ class _Plane(NamedTuple):
     points: Array
     centers: Array | None
     axis_names: tuple[str, str]
+
+
+def _in_plane(name: str, value: Any) -> Array:
+    found = numbers(2)(name, value)
+    if found.shape[1] != 2:
+        raise ValueError(f"{name} must have two columns, the coordinates in the plane. Got {found.shape[1]}.")
+    return found
 
 
 class EmbeddingDisplay:
@@ -74,10 +82,15 @@ class EmbeddingDisplay:
         centers: Any = None,
         axis_names: tuple[str, str] = ("", ""),
     ) -> None:
-        self.points, self.labels = np.asarray(points, dtype=np.float64), np.asarray(labels)
+        self.points, self.labels = _in_plane("points", points), integers("labels", labels)
         none = np.zeros(len(self.labels), dtype=bool)
-        self.outlier = none if outlier is None else np.asarray(outlier, dtype=bool)
-        self.centers = None if centers is None else np.asarray(centers, dtype=np.float64)
+        self.outlier = none if outlier is None else integers("outlier", outlier).astype(bool)
+        same_length(points=self.points, labels=self.labels, outlier=self.outlier)
+        self.centers = None if centers is None else _in_plane("centers", centers)
+        if self.centers is not None and np.max(self.labels) >= len(self.centers):
+            raise ValueError(f"centers has {len(self.centers)} rows, but labels go up to {np.max(self.labels)}.")
+        if not isinstance(axis_names, (tuple, list)) or [type(name) for name in axis_names] != [str, str]:
+            raise wrong("axis_names", "a pair of str", axis_names)
         self.axis_names = axis_names
 
     @classmethod
@@ -120,8 +133,8 @@ class EmbeddingDisplay:
 
         """
         check_model(estimator, cls.__name__)
-        if method not in _METHODS:
-            raise ValueError(f"method must be one of {', '.join(map(repr, _METHODS))}. Got {method!r}.")
+        method = word(*_METHODS)("method", method)
+        outlier_share, max_samples = SHARE("outlier_share", outlier_share), integer(1)("max_samples", max_samples)
         views = _some(estimator._check_new(X, present, None), estimator.engine, max_samples)
         plane = _plane(estimator, views, method)
         labels = apply(estimator._fit.model, views, estimator.engine, block_labels)

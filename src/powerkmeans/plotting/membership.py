@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import check_consistent_length
 
 from powerkmeans.plotting.checks import check_model, has_typicality
 from powerkmeans.plotting.style import Axes, Figure, Palette, bare, palette_of, panels, small
 from powerkmeans.types import Array
+from powerkmeans.values import flag, integers, numbers, same_length, word_or
 
 # the space between clusters, as a share of all samples, and the smallest that gets a label of its own
 _SPACE, _LABELLED = 0.02, 0.012
@@ -54,8 +54,9 @@ class MembershipDisplay:
     figure_: Figure
 
     def __init__(self, labels: Any, membership: Any, typicality: Any = None) -> None:
-        self.labels, self.membership = np.asarray(labels), np.asarray(membership, dtype=np.float64)
-        self.typicality = None if typicality is None else np.asarray(typicality, dtype=np.float64)
+        self.labels, self.membership = integers("labels", labels), numbers(1)("membership", membership)
+        self.typicality = None if typicality is None else numbers(1)("typicality", typicality)
+        same_length(labels=self.labels, membership=self.membership, typicality=self.typicality)
 
     @classmethod
     def from_estimator(
@@ -82,6 +83,7 @@ class MembershipDisplay:
 
         """
         check_model(estimator, cls.__name__)
+        typicality = word_or((None,), flag, "True or False")("typicality", typicality)
         if typicality and not has_typicality(estimator):
             raise ValueError(
                 "membership='fuzzy' has no typicality: every sample counts in full. Fit with "
@@ -110,11 +112,7 @@ class MembershipDisplay:
         MembershipDisplay
 
         """
-        shares = np.asarray(probabilities)
-        if shares.ndim != 2:
-            raise ValueError(f"probabilities must have two dimensions, as of predict_proba. Got {shares.ndim}.")
-        if typicality is not None:
-            check_consistent_length(shares, typicality)
+        shares = numbers(2)("probabilities", probabilities)
         return cls(np.argmax(shares, axis=1), np.max(shares, axis=1), typicality).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:

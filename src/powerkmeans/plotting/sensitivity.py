@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Self
@@ -18,6 +19,7 @@ from powerkmeans.plotting.style import (
     EndLabel,
     Figure,
     bare,
+    checked_axes,
     label_ends,
     log_axis,
     one_axes,
@@ -25,6 +27,7 @@ from powerkmeans.plotting.style import (
     small,
 )
 from powerkmeans.types import Array
+from powerkmeans.values import flag, integer, integers, numbers, real, text, word_or, wrong
 
 Score = Callable[[Array], float]
 _AGREEMENT = "agreement with the model's own labels (adjusted Rand)"
@@ -63,12 +66,13 @@ class SensitivityDisplay:
     figure_: Figure
 
     def __init__(self, scores: Any, *, s_init: Any, entropy: Any, score_name: str = "score") -> None:
-        self.scores = np.asarray(scores, dtype=np.float64)
-        self.s_init, self.entropy, self.score_name = list(s_init), list(entropy), score_name
+        self.scores = _checked_scores(scores)
+        self.s_init, self.entropy = (_tried(n, v).tolist() for n, v in (("s_init", s_init), ("entropy", entropy)))
+        self.score_name = text("score_name", score_name)
         if self.scores.shape != (len(self.s_init), len(self.entropy)):
             raise ValueError(
-                f"scores must have a row for each of {len(self.s_init)} starts and a column for each of "
-                f"{len(self.entropy)} entropies. Got the shape {self.scores.shape}."
+                f"scores must have a row for each of {len(self.s_init)} values of s_init and a column for each of "
+                f"{len(self.entropy)} of entropy. Got the shape {self.scores.shape}."
             )
 
     @classmethod
@@ -104,10 +108,12 @@ class SensitivityDisplay:
 
         """
         _check_estimator(estimator, cls.__name__)
+        checked_axes(ax)
         if "entropy" not in estimator.get_params():
             raise ValueError(
                 "entropy weighs views against each other, and KernelPowerKMeans has one; use MultiViewPowerKMeans."
             )
+        s_init, entropy = _tried("s_init", s_init).tolist(), _tried("entropy", entropy).tolist()
         score, name = _scoring(estimator, X, y)
         scores = [[score(_labels(estimator, X, s_init=s, entropy=e)) for e in entropy] for s in s_init]
         return cls(scores, s_init=s_init, entropy=entropy, score_name=name).plot(ax)
@@ -183,9 +189,15 @@ class DimensionDisplay:
         suggested: int | None = None,
         score_name: str = "score",
     ) -> None:
-        self.n_components = np.asarray(n_components)
-        self.scores = np.asarray(scores, dtype=np.float64).reshape(len(self.n_components), -1)
-        self.exact, self.suggested, self.score_name = exact, suggested, score_name
+        self.n_components, self.scores = _sizes(n_components), _checked_scores(scores)
+        if len(self.scores) != len(self.n_components):
+            raise ValueError(
+                f"scores must have a row for each of {len(self.n_components)} sizes in n_components. Got "
+                f"{len(self.scores)}."
+            )
+        self.exact = word_or((None,), real(math.isfinite, "a number"), "a number")("exact", exact)
+        self.suggested = word_or((None,), integer(1), "an int >= 1")("suggested", suggested)
+        self.score_name = text("score_name", score_name)
 
     @classmethod
     def from_estimator(
@@ -225,20 +237,23 @@ class DimensionDisplay:
 
         """
         _check_estimator(estimator, cls.__name__)
+        checked_axes(ax)
         if estimator.feature_map in ("identity", "exact"):
             raise ValueError(
                 f"feature_map={estimator.feature_map!r} has no number of features to vary; use 'rff', 'orf' or "
                 "'nystroem'."
             )
+        sizes, exact = _sizes(n_components).tolist(), flag("exact", exact)
+        n_draws = integer(1)("n_draws", n_draws)
         score, name = _scoring(estimator, X, y)
         scores = [
             [score(_labels(estimator, X, n_components=size, random_state=seed)) for seed in range(n_draws)]
-            for size in n_components
+            for size in sizes
         ]
         whole = score(_labels(estimator, X, feature_map="exact")) if exact else None
         once = clone(estimator).set_params(n_components="auto", max_iter=1, s_init=-np.inf, init="random")
         suggested = int(np.max(_fitted(once, X).n_components_))
-        return cls(n_components, scores, exact=whole, suggested=suggested, score_name=name).plot(ax)
+        return cls(sizes, scores, exact=whole, suggested=suggested, score_name=name).plot(ax)
 
     @classmethod
     def from_predictions(
@@ -277,6 +292,25 @@ class DimensionDisplay:
         bare(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+
+def _checked_scores(scores: Any) -> Array:
+    """A table of scores; some may be missing."""
+    found = numbers(2, finite=False)("scores", scores)
+    if not np.any(np.isfinite(found)) or np.any(np.isinf(found)):
+        raise ValueError("scores must hold numbers, and NaN at most where there is none.")
+    return found
+
+
+def _sizes(n_components: Any) -> Array:
+    found = integers("n_components", n_components)
+    if np.min(found) < 1 or len(set(found.tolist())) < len(found):
+        raise wrong("n_components", "a list of different ints >= 1", n_components)
+    return found
+
+
+def _tried(name: str, value: Any) -> Array:
+    return numbers(1, finite=False)(name, value)
 
 
 def _check_estimator(estimator: Any, display: str) -> None:

@@ -12,6 +12,7 @@ from powerkmeans.choosing.splits import joined
 from powerkmeans.plotting.checks import check_model
 from powerkmeans.plotting.style import Axes, Figure, Palette, bare, log_axis, one_axes, palette_of, small
 from powerkmeans.types import Array
+from powerkmeans.values import flag, integer, numbers, word_or
 
 _THINNEST, _THICKEST = 1.2, 5.0
 
@@ -108,9 +109,15 @@ class SplitDisplay:
         n_moves: int = 0,
         numbered: bool = True,
     ) -> None:
-        self.groups, self.s = np.asarray(groups), np.asarray(s, dtype=np.float64)
-        self.sizes, self.marked = np.asarray(sizes, dtype=np.float64), marked
-        self.n_moves, self.numbered = n_moves, numbered
+        self.groups, self.s = numbers(2)("groups", groups).astype(int), numbers(1, finite=False)("s", s)
+        self.sizes = numbers(1)("sizes", sizes)
+        if self.groups.shape != (len(self.s), len(self.sizes)):
+            raise ValueError(
+                f"groups must have a row for each of the {len(self.s)} entries of s and a column for each of the "
+                f"{len(self.sizes)} sizes. Got the shape {self.groups.shape}."
+            )
+        self.marked = word_or((None,), integer(1), "an int >= 1")("marked", marked)
+        self.n_moves, self.numbered = integer(0)("n_moves", n_moves), flag("numbered", numbered)
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
@@ -155,6 +162,8 @@ class SplitDisplay:
         SplitDisplay
 
         """
+        if not isinstance(choice, KChoice):
+            raise TypeError(f"choice must be what choose_k returned, got a {type(choice).__name__}.")
         path, marked = choice.path, choice.k if choice.k > 1 else None
         return cls(path.groups, path.s, sizes=path.sizes, marked=marked, numbered=False).plot(ax)
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from powerkmeans.types import Array
+from powerkmeans.values import wrong
 
 Axes = Any
 Figure = Any
@@ -95,16 +96,27 @@ def panels(ax: Any, shape: tuple[int, int], size: tuple[float, float], **more: A
         figsize = (size[0] * columns, size[1] * lines)
         _, grid = pyplot().subplots(lines, columns, figsize=figsize, squeeze=False, layout="constrained", **more)
         return grid.ravel()
-    pyplot()
-    given = np.array(ax, dtype=object).ravel()
+    given = checked_axes(ax)
     if len(given) == lines * columns:
         return given
     if len(given) != 1:
         raise ValueError(
-            f"There are {lines * columns} panels to draw: pass one Axes, whose place is divided, or "
+            f"There are {lines * columns} panels to draw: pass as ax one Axes, whose place is divided, or "
             f"{lines * columns} of them. Got {len(given)}."
         )
     return _divided(given[0], lines, columns, **more)
+
+
+def checked_axes(ax: Any) -> Array:
+    """The given axes in one row; none if new ones are to be made."""
+    if ax is None:
+        return np.array([], dtype=object)
+    kind = needed("matplotlib.axes", "'powerkmeans[plot]'", "to draw").Axes
+    grid = ax.ravel().tolist() if isinstance(ax, np.ndarray) else ax
+    several = list(grid) if isinstance(grid, (list, tuple)) else [grid]
+    if not several or not all(isinstance(one, kind) for one in several):
+        raise wrong("ax", "an Axes of matplotlib, a sequence of them or None", ax)
+    return np.array(several, dtype=object)
 
 
 def _divided(ax: Axes, lines: int, columns: int, **more: Any) -> Array:

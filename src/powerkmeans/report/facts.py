@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +30,7 @@ from powerkmeans.report.samples import (
 )
 from powerkmeans.tables import is_several, named_tables
 from powerkmeans.types import Array, Views
+from powerkmeans.values import naming, wrong
 
 
 @dataclass(frozen=True)
@@ -119,9 +121,16 @@ def _given_ids(ids: Any, X: Any, n_samples: int) -> Any:
         index = next((table.index for table in tables if hasattr(table, "iloc")), None)
         counts = index is None or (hasattr(index, "start") and (index.start, index.step) == (0, 1))
         return None if counts else index
-    ids = ids if hasattr(ids, "__len__") else list(ids)
-    if len(ids) != n_samples:
-        raise ValueError(f"ids has {len(ids)} entries, expected one for each of the {n_samples} samples.")
+    if (
+        isinstance(ids, (str, bytes, Mapping, Set))
+        or not isinstance(ids, Iterable)
+        or getattr(ids, "ndim", 1) != 1
+    ):
+        raise wrong("ids", "a sequence of one name for each sample", ids)
+    with naming("ids"):
+        ids = ids if hasattr(ids, "__len__") else list(ids)
+        if len(ids) != n_samples:
+            raise ValueError(f"ids has {len(ids)} entries, expected one for each of the {n_samples} samples.")
     return ids
 
 

@@ -19,10 +19,12 @@ from powerkmeans.tables import (
     column_names,
     filled_rows,
     is_several,
+    is_table,
     named_tables,
     plain_label,
 )
 from powerkmeans.types import Float64Array
+from powerkmeans.values import naming, shown, text
 
 # numbers of a block: eight megabytes
 BLOCK_NUMBERS = 2**20
@@ -89,9 +91,11 @@ def original_views(
     estimator: PowerKMeansBase, X: Any, original: Any, feature_names: Any, n_samples: int
 ) -> list[OriginalView]:
     """The views of ``original``, or of ``X`` where there is none, in the order of the model's."""
-    model, found = estimator._fit.model, _placed(estimator, X if original is None else original)
+    with naming("original"):
+        model, found = estimator._fit.model, _placed(estimator, X if original is None else original)
     fitted = found if original is None else _placed(estimator, X)
-    given = _given_names(feature_names, found)
+    with naming("feature_names"):
+        given = _given_names(feature_names, found)
     views = []
     for index, (name, width) in enumerate(zip(model.view_names, model.view_widths, strict=True)):
         kernel = _is_kernel(estimator, name)
@@ -131,6 +135,8 @@ def _placed(estimator: Any, X: Any) -> dict[str, Placed]:
             raise ValueError(f"original lacks the view {lacking[0]!r} of the fit.")
         return {name: (_table(tables[name]), None) for name in names}
     table = _table(as_table(X))
+    if not is_table(table) or not (isinstance(table, Source) or hasattr(table, "__getitem__")):
+        raise TypeError(f"original must be a 2-D table, or tables by view. Got {shown(X)} instead.")
     columns = None if layout is None else layout.columns or column_groups(table, None)
     if columns is None and len(names) > 1:
         raise ValueError("original is one table, but the model has several views; pass a dict or a list of them.")
@@ -174,7 +180,7 @@ def _given_names(feature_names: Any, found: dict[str, Placed]) -> dict[str, tupl
     if feature_names is None:
         return {}
     if isinstance(feature_names, Mapping):
-        groups = {str(view): list(names) for view, names in feature_names.items()}
+        groups = {text("feature_names", view): list(names) for view, names in feature_names.items()}
     else:
         listed = list(feature_names)
         nested = bool(listed) and all(not isinstance(item, (str, bytes)) and np.ndim(item) == 1 for item in listed)

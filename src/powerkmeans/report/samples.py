@@ -70,7 +70,8 @@ def summarise(estimator: PowerKMeansBase, views: Views, noise_threshold: float |
     typicality, fence = np.ones_like(probability), None
     if problem.membership.name == "possibilistic":  # of all that a sample is, also what the features miss
         typicality = estimator._apply(views, block_typicality, entire=True)
-        fence = noise_threshold if asked else outlier_fence(typicality, problem.membership.fuzziness)
+        whisker = outlier_fence(typicality, problem.membership.fuzziness)
+        fence = whisker if noise_threshold is None else float(noise_threshold)
     return Samples(labels, probability, typicality, len(estimator._fit.model.parameters.centers), fence, asked)
 
 

@@ -16,6 +16,8 @@ END_OF_ANNEALING = -200.0
 # the start where the collapse is unstable at every exponent, so that no critical one exists
 SMALLEST_START = 0.5
 _LONGEST_ANNEALING = 60.0
+# beyond it a step is the whole annealing, and its powers may leave the range of numbers
+_LARGEST_FACTOR = 1e20
 # how long a schedule waits for growing steps, which squared steps over the spread are nothing, and its haste then
 LONGEST_WAIT, QUIET, QUICK_STEPS = 16, 1e-4, 3
 
@@ -113,7 +115,8 @@ class Unfolding(Geometric):
     def after(self, s: float, pace: Pace) -> float:
         if self.factor == 1 or (pace.growing and pace.waited < LONGEST_WAIT):
             return s
-        faster = self.factor ** (QUICK_STEPS if pace.moved < QUIET else 1)
+        steps = QUICK_STEPS if pace.moved < QUIET else 1
+        faster = self.factor**steps if self.factor < _LARGEST_FACTOR else math.exp(_LONGEST_ANNEALING)
         return max(s * faster, self.s_init * math.exp(_LONGEST_ANNEALING))
 
 

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from powerkmeans.values import naming, shown
+
 # what users pass as ``columns``, once it has been looked at
 Columns = tuple[str | int, ...] | None
 
@@ -33,12 +35,18 @@ def as_columns(columns: Any) -> Columns:
     """``columns`` as a tuple of names and positions."""
     if columns is None:
         return None
-    if isinstance(columns, (str, bytes)) or not isinstance(columns, Iterable):
-        raise TypeError(f"columns must be a list of names or positions, such as [0, 2]. Got {columns!r} instead.")
-    listed = [c.item() if isinstance(c, np.generic) else c for c in columns]
+    listable = isinstance(columns, Iterable) and getattr(columns, "ndim", 1) == 1
+    if not listable or isinstance(columns, (str, bytes)):
+        raise TypeError(
+            f"columns must be a list of names or positions, such as [0, 2]. Got {shown(columns)} instead."
+        )
+    with naming("columns"):
+        listed = [c.item() if isinstance(c, np.generic) else c for c in columns]
     for column in listed:
         if isinstance(column, bool) or not isinstance(column, (str, Integral)):
-            raise TypeError(f"columns must hold names or positions, but {column!r} is a {type(column).__name__}.")
+            raise TypeError(
+                f"columns must hold names or positions, but {shown(column)} is a {type(column).__name__}."
+            )
     return tuple(c if isinstance(c, str) else int(c) for c in listed)
 
 
@@ -61,13 +69,15 @@ def positions(columns: Columns, name: str, header: Sequence[str] | None, n_colum
 def _position(column: str | int, name: str, places: dict[str, int] | None, n_columns: int) -> int:
     if isinstance(column, int):
         if not -n_columns <= column < n_columns:
-            raise ValueError(f"{name} has {n_columns} columns, so there is no column {column}.")
+            raise ValueError(f"{name} has {n_columns} columns, so there is no column {shown(column)}.")
         return column % n_columns
     if places is None:
-        raise ValueError(f"{name} has no column names, so there is no column {column!r}; give positions instead.")
+        raise ValueError(
+            f"columns: {name} has no column names, so there is no column {shown(column)}; give positions instead."
+        )
     if column not in places:
-        shown = ", ".join(repr(label) for label in islice(places, 6)) + (", ..." if len(places) > 6 else "")
-        raise ValueError(f"{name} has no column {column!r}; it has {shown}.")
+        known = ", ".join(repr(label) for label in islice(places, 6)) + (", ..." if len(places) > 6 else "")
+        raise ValueError(f"columns: {name} has no column {shown(column)}; it has {known}.")
     return places[column]
 
 

@@ -11,12 +11,13 @@ import numpy as np
 from powerkmeans.cli.bundle import rows_of
 from powerkmeans.cli.errors import UserError, counted
 from powerkmeans.cli.inputs import Inputs
-from powerkmeans.cli.memory import available_bytes, duration, size
+from powerkmeans.cli.memory import duration, size
 from powerkmeans.cli.modelling import fitted
 from powerkmeans.cli.terminal import Terminal, facts, heading
 from powerkmeans.engines import NumpyOptions
 from powerkmeans.estimators import KernelPowerKMeans, MultiViewPowerKMeans
 from powerkmeans.fitting.pilot import PILOT_ROWS, ROWS_PER_CLUSTER, SMALLER
+from powerkmeans.memory import available_memory
 
 # rows of the first probe, at least so many and so many a cluster; the second has that many times as many
 _PROBE_ROWS, _PROBE_PER_CLUSTER, _LARGER = 1000, 20, 4
@@ -140,7 +141,7 @@ def show_estimate(found: Estimate, terminal: Terminal) -> None:
         )
         return
     views = [f"{name} ({columns:,} columns)" for name, (columns, _) in found.views.items()]
-    free = available_bytes()
+    free = available_memory()
     room = "" if free is None else f"; {size(free)} are free"
     terminal.show(
         heading("Dry run", "the input is in order; nothing was written"),

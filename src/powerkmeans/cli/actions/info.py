@@ -11,9 +11,10 @@ from typing import Any
 from threadpoolctl import threadpool_info
 
 import powerkmeans
-from powerkmeans.cli.memory import available_bytes, size
+from powerkmeans.cli.memory import size
 from powerkmeans.cli.terminal import Terminal, facts, heading
 from powerkmeans.kernels.library import TARGETS, find_target, open_library
+from powerkmeans.memory import available_memory
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "click", "rich", "pyarrow", "zarr", "h5py", "matplotlib")
 # formats, the package that reads them, and the extra that installs it
@@ -81,7 +82,7 @@ def collected() -> dict[str, Any]:
             {"name": lib["internal_api"], "version": lib.get("version"), "threads": lib["num_threads"]}
             for lib in blas
         ],
-        "free_bytes": available_bytes(),
+        "free_bytes": available_memory(),
         "formats": formats,
     }
 
