@@ -256,7 +256,7 @@ def public_methods(made: type) -> list[str]:
 
 
 def _method(several: bool, name: str, parameter: str, value: Any) -> Any:
-    given = {} if name == "save" else {"X": TWO if several else ROWS}
+    given = {"path": "model.npz"} if name == "save" else {"X": TWO if several else ROWS}
     return getattr(copied(several), name)(**(given | {parameter: value}))
 
 
