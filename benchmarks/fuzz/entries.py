@@ -114,7 +114,7 @@ KINDS: dict[str, Kind] = {
     "feature_names": data(None, ["a", "b", "c"], np.array(["a", "b", "c"])),
     "original": data(None, ROWS, 2 * ROWS),
     "scaling": kinds.TEXT_OR_NONE,
-    "overwrite": Kind(kinds.FLAG.forbidden, (True,)),
+    "overwrite": Kind(kinds.FLAG.forbidden, (True,), file=True),
     "data": data(named=False),
     "key_added": Kind(lambda v: not isinstance(v, str) or not v, ("x",)),
     "use_rep": data(None, "X", ["X"], {"a": "X"}),
