@@ -13,8 +13,8 @@ from powerkmeans.files import explained, free_target, replacing
 from powerkmeans.report.facts import gather
 from powerkmeans.report.markup import plain_text
 from powerkmeans.report.page import render
-from powerkmeans.values import text, word_or
 from powerkmeans.values import path as check_path
+from powerkmeans.values import text, word_or
 
 _TEXT_OR_NONE = word_or((None,), text, "a str")
 
