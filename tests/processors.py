@@ -26,10 +26,10 @@ from benchmarks.core_types import Found, Setting, find_all  # noqa: E402
 
 # what threads and memory touch; the compiled kernels run here on each of their own targets
 CORE = ("tests/engines", "tests/unit/test_kernels.py", "tests/test_against_oracle.py")
-FORMS = ("tests/api/test_view_input.py", "tests/api/test_source_input.py")
+FORMS = (*CORE, "tests/api/test_view_input.py")
 ALL = (
-    *CORE,
     *FORMS,
+    "tests/api/test_source_input.py",
     "tests/properties",
     "tests/unit/test_power_mean.py",
     "tests/unit/test_membership.py",
@@ -64,8 +64,8 @@ class Outcome(NamedTuple):
 
 
 def plan(found: Found) -> list[Run]:
-    """Whole processors get every suite with two threads and what threads touch with one; others less."""
-    two = [Run(setting, 2, ALL if setting.whole else CORE + FORMS) for setting in found.settings]
+    """Whole processors get every suite with two threads, and what threads touch with one; the others get less."""
+    two = [Run(setting, 2, ALL if setting.whole else FORMS) for setting in found.settings]
     return two + [Run(setting, 1, CORE) for setting in found.settings if setting.whole]
 
 
