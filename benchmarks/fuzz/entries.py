@@ -114,7 +114,7 @@ KINDS: dict[str, Kind] = {
     "feature_names": data(None, ["a", "b", "c"], np.array(["a", "b", "c"])),
     "original": data(None, ROWS, 2 * ROWS),
     "scaling": kinds.TEXT_OR_NONE,
-    "overwrite": Kind(kinds.FLAG.forbidden, (True,)),
+    "overwrite": Kind(kinds.FLAG.forbidden, (True,), file=True),
     "data": data(named=False),
     "key_added": Kind(lambda v: not isinstance(v, str) or not v, ("x",)),
     "use_rep": data(None, "X", ["X"], {"a": "X"}),
@@ -256,7 +256,7 @@ def public_methods(made: type) -> list[str]:
 
 
 def _method(several: bool, name: str, parameter: str, value: Any) -> Any:
-    given = {} if name == "save" else {"X": TWO if several else ROWS}
+    given = {"path": "model.npz"} if name == "save" else {"X": TWO if several else ROWS}
     return getattr(copied(several), name)(**(given | {parameter: value}))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.fuzz.entries import Entry
+from benchmarks.fuzz.kinds import Kind
 from benchmarks.fuzz.pool import OwnError
 
 TAKEN, REFUSED, LONG = "taken", "refused", "not tried, right but long"
@@ -24,18 +25,22 @@ def outcome(entry: Entry, parameter: str, value: Any) -> str:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             result = entry.call(parameter, value)
-    except (ValueError, TypeError) as error:
-        named = not kind.named or parameter in str(error) or (kind.file and not kind.forbidden(value))
-        return REFUSED if named else f"does not name {parameter}: {type(error).__name__}: {_line(error)}"
-    except (OSError, ImportError) as error:
-        return REFUSED if kind.file else f"{type(error).__name__}: {_line(error)}"
-    except OwnError as error:  # scikit-learn shows what data hold, and these cannot be shown
-        return REFUSED if not kind.named else f"{type(error).__name__}: {_line(error)}"
-    except BaseException as error:
-        return f"{type(error).__name__}: {_line(error)}"
+    except BaseException as error:  # whatever it is, it is a line of the result
+        return _refusal(kind, parameter, value, error)
     if kind.forbidden(value):
         return "taken in silence"
     return TAKEN if all_finite(result) else "not finite"
+
+
+def _refusal(kind: Kind, parameter: str, value: Any, error: BaseException) -> str:
+    """``refused`` if the error is one that users can go by, or else what is wrong with it."""
+    if isinstance(error, (ValueError, TypeError)):
+        named = not kind.named or parameter in str(error) or (kind.file and not kind.forbidden(value))
+        return REFUSED if named else f"does not name {parameter}: {type(error).__name__}: {_line(error)}"
+    of_files = kind.file and isinstance(error, (OSError, ImportError))
+    # scikit-learn shows what data hold, and some values cannot be shown
+    of_data = not kind.named and isinstance(error, OwnError)
+    return REFUSED if of_files or of_data else f"{type(error).__name__}: {_line(error)}"
 
 
 def _line(error: BaseException) -> str:

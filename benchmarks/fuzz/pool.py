@@ -117,7 +117,7 @@ NUMBERS: list[Any] = [
 TEXTS: list[Any] = [
     "", " ", "auto", "AUTO", "auto ", "median", "scale", "rbf", "rff", "exact", "precomputed", "laplacian",
     "identity", "fuzzy", "global", "within", "scatter", "gaussian", "compiled", "numpy", "cuda", "k-means++",
-    "random", "0", "3", "1e3", "nan", "inf", "-1", "None", "True", "a/b", "../x", "/dev/null", "x.npy", "x.npz",
+    "random", "0", "3", "1e3", "nan", "inf", "-1", "None", "True", "a/b", "../x", "x.npy", "x.npz",
     "é", "\u202eabc", "日本語", "🙂", "a\nb", "a\tb", "\x00", "a\x00.npy", "\x1b[31m", "\ud800", "\udc80.npy",
     "%s",    "{0}", "{x!r}", "'quoted'", "<script>", "=1+1", "x" * 5000, b"", b"auto", b"\xff", bytearray(b"auto"),
     memoryview(b"auto"), Word("auto"), Word("rbf"), Word("x"), Odd("auto"),

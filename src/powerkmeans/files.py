@@ -11,6 +11,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, NamedTuple
 
+from powerkmeans.values import flag
+
 AnyPath = str | os.PathLike[str]
 
 _KINDS = {
@@ -70,8 +72,7 @@ def occupied(target: Path) -> bool:
 
 def free_target(path: AnyPath, *, overwrite: bool = False) -> Path:
     """Where a file will be written; reject one that exists unless it may be replaced."""
-    if not isinstance(overwrite, bool):
-        raise TypeError(f"overwrite must be True or False, got {overwrite!r}.")
+    overwrite = flag("overwrite", overwrite)
     target = regular_target(path)
     if not overwrite and occupied(target):
         raise FileExistsError(f"{os.fsdecode(path)!r} exists and is kept; pass overwrite=True to replace it.")

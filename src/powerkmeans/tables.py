@@ -226,7 +226,7 @@ def _indices(name: str, columns: Any, places: Places | None, n_columns: int) -> 
             f"views[{name!r}] must be columns: positions, names or a slice. Got {shown(columns)} instead."
         )
     if not indices:
-        raise ValueError(f"view {name!r} has no columns.")
+        raise ValueError(f"views: view {name!r} has no columns.")
     return indices
 
 

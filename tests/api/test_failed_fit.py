@@ -122,7 +122,7 @@ FAILURES = {
     "equal rows": (lambda fit, other, patch: fit(rows(other, np.zeros(60, dtype=int))), ValueError),
     "weights": (lambda fit, other, patch: fit(other, sample_weight=np.zeros(60)), ValueError),
     "in the features": (
-        lambda fit, other, patch: (broken(patch, "make_task", MemoryError()), fit(other)),
+        lambda fit, other, patch: (broken(patch, "make_tasks", MemoryError()), fit(other)),
         MemoryError,
     ),
     "in the middle": (
@@ -192,7 +192,7 @@ def test_a_failed_chunk_changes_nothing(name, n_chunks, failure, monkeypatch):
     model, (_, data, other) = copy.deepcopy(stream_once(name, n_chunks)), ESTIMATORS[name]
     before = copy.deepcopy(vars(model))
     if failure == "pass":
-        broken(monkeypatch, "make_task", KeyboardInterrupt())
+        broken(monkeypatch, "make_tasks", KeyboardInterrupt())
         broken(monkeypatch, "prepare", KeyboardInterrupt())
         with pytest.raises(KeyboardInterrupt):
             model.partial_fit(data)

@@ -118,7 +118,7 @@ def test_what_exists_is_kept_unless_told_otherwise(tmp_path, write):
     with pytest.raises(FileExistsError, match=r"x.npy' exists and is kept; pass overwrite=True to replace it"):
         write(path)
     assert path.read_bytes() == before
-    with pytest.raises(TypeError, match="overwrite must be True or False, got 'no'"):
+    with pytest.raises(ValueError, match=r"'overwrite' parameter must be True or False\. Got 'no' instead"):
         write(path, overwrite="no")
     path.write_text("mine")
     os.chmod(path, 0o640)

@@ -134,8 +134,8 @@ def test_headers_are_held_to_the_table(parts, tmp_path, change, match):
         ("kernel", "other", "'kernel' parameter must be"),
         ("tol", {"float": "nan"}, "'tol' parameter must be"),
         ("engine", "other", "header.parameters are not those of a fit"),
-        ("random_state", -1, "random_state must be null or an integer"),
-        ("random_state", True, "random_state must be null or an integer"),
+        ("random_state", -1, "'random_state' parameter must be an int"),
+        ("random_state", True, "'random_state' parameter must be an int"),
         ("more", 1, "does not agree in 'more'"),
     ],
 )

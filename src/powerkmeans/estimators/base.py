@@ -202,7 +202,8 @@ def learns_from_streams(estimator: Any) -> bool:
 
 def target(out: Path, overwrite: bool) -> Target | None:
     """The file that answers go to, if one was named."""
-    return None if out is None else Target(check_path("out", out), flag("overwrite", overwrite))
+    overwrite = flag("overwrite", overwrite)
+    return None if out is None else Target(check_path("out", out), overwrite)
 
 
 def _labels_without_noise(block: Block, inputs: PassInput, threshold: float) -> Array:

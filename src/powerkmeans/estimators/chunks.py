@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import issparse, vstack
@@ -16,12 +16,10 @@ from powerkmeans.views import Layout
 class Collected:
     """Rows of a stream so far, and how many of them the model in use was fitted to.
 
-    Chunks are joined when they are fitted, not as they come, so that collecting is linear in their number. What
-    follows from a collection shares its list: the first ``n_chunks`` count.
+    Chunks are joined when they are fitted, not as they come, so that no row is copied for each chunk after it.
     """
 
-    chunks: list[Views]
-    n_chunks: int
+    chunks: tuple[Views, ...]
     n_rows: int
     layout: Layout | None
     n_fitted: int = 0
@@ -29,21 +27,16 @@ class Collected:
     def with_chunk(self, views: Views, layout: Layout | None) -> Collected:
         """Append a chunk, which must be of the same make."""
         _check_same_make(self.chunks[0], views, self.layout, layout)
-        chunks = self.chunks if len(self.chunks) == self.n_chunks else self.chunks[: self.n_chunks]
-        chunks.append(views)
-        n_rows = self.n_rows + len(views.weight)
-        return Collected(chunks, self.n_chunks + 1, n_rows, self.layout, self.n_fitted)
+        return replace(self, chunks=(*self.chunks, views), n_rows=self.n_rows + len(views.weight))
 
     def joined(self) -> Collected:
         """The same rows as one chunk."""
-        if self.n_chunks == 1:
-            return self if len(self.chunks) == 1 else collect(self.chunks[0], self.layout, self.n_fitted)
-        return collect(_joined(self.chunks[: self.n_chunks]), self.layout, self.n_fitted)
+        return self if len(self.chunks) == 1 else replace(self, chunks=(_joined(self.chunks),))
 
 
 def collect(views: Views, layout: Layout | None, n_fitted: int = 0) -> Collected:
     """Begin with one chunk."""
-    return Collected([views], 1, len(views.weight), layout, n_fitted)
+    return Collected((views,), len(views.weight), layout, n_fitted)
 
 
 def owned(views: Views) -> Views:

@@ -14,7 +14,6 @@ from powerkmeans.views import Layout
 
 # these belong to a machine or a moment, and are kept only where they are plain
 _MAY_LACK = {"engine", "random_state"}
-_LARGEST_SEED = 2**32 - 1
 
 
 def restored_estimator(header: Mapping[str, Any], arrays: Mapping[str, Array], cls: Any) -> Any:
@@ -40,9 +39,6 @@ def _check_parameters(estimator: Any) -> None:
         NumpyOptions(kernel=parameters["engine"])
     except (ValueError, TypeError) as error:
         raise Flaw(f"header.parameters are not those of a fit: {str(error).rstrip('.')}") from error
-    seed = parameters["random_state"]
-    if seed is not None and (type(seed) is not int or not 0 <= seed <= _LARGEST_SEED):
-        raise Flaw(f"header.parameters.random_state must be null or an integer from 0 to {_LARGEST_SEED}")
 
 
 def restored_layout(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> Layout | None:

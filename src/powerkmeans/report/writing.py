@@ -13,8 +13,8 @@ from powerkmeans.files import explained, free_target, replacing
 from powerkmeans.report.facts import gather
 from powerkmeans.report.markup import plain_text
 from powerkmeans.report.page import render
-from powerkmeans.values import flag, text, word_or
 from powerkmeans.values import path as check_path
+from powerkmeans.values import text, word_or
 
 _TEXT_OR_NONE = word_or((None,), text, "a str")
 
@@ -90,7 +90,6 @@ def write_report(
     if not isinstance(estimator, PowerKMeansBase):
         raise TypeError(f"write_report takes a fitted estimator of powerkmeans, got a {type(estimator).__name__}.")
     check_is_fitted(estimator)
-    overwrite = flag("overwrite", overwrite)
     title, scaling = (_TEXT_OR_NONE(name, value) for name, value in (("title", title), ("scaling", scaling)))
     path = check_path("path", path)
     free_target(path, overwrite=overwrite)  # told before any work is done
