@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import roc_auc_score
 
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
-from powerkmeans.exceptions import DataGuidanceWarning
 from powerkmeans.metrics import clustering_accuracy
 
 N_CLUSTERS, SIZE = 4, 100
@@ -70,20 +68,32 @@ def one_far_off(far, dtype, seed=0):
 def test_a_huge_outlier_does_not_hide_the_clusters(dtype, far, s_init, membership, engine):
     X, y = one_far_off(far, dtype)
     options = {"feature_map": "identity", "membership": membership, "engine": engine, "random_state": 0}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataGuidanceWarning)
-        model = KernelPowerKMeans(4, s_init=s_init, n_init=4, **options).fit(X)
+    model = KernelPowerKMeans(4, s_init=s_init, n_init=4, **options).fit(X)
     assert clustering_accuracy(y, model.labels_[:-1]) == 1
     assert np.sum(model.labels_ == model.labels_[-1]) == 1
     s, values = model.history_["s"], model.history_["objective"]
     rises = (np.diff(values) / values[:-1])[s[1:] == s[:-1]]
-    # centred at the mean, rows and centroids are rounded to eps times the distance that the outlier moved it
-    rounded = np.finfo(dtype).eps * 2 * far / len(X)
-    assert np.max(rises, initial=0) <= 4 * rounded
+    # squares of lengths are rounded, of the outlier and of all others, whose mean it has moved
+    rounded = np.finfo(dtype).eps ** 2 * 4 * far**2 / values[-1]
+    assert np.max(rises, initial=0) <= 16 * rounded + 1e-6
 
 
-@pytest.mark.parametrize(("dtype", "far"), [(np.float32, 1e9), (np.float64, 1e16)])
-def test_outliers_that_leave_no_digits_are_told(dtype, far):
+@pytest.mark.parametrize("engine", ["auto", "numpy"])
+@pytest.mark.parametrize("s_init", ["auto", -1.0])
+@pytest.mark.parametrize(("dtype", "far"), [(np.float32, 1e7), (np.float32, 1e9), (np.float64, 1e17)])
+def test_outliers_that_blur_the_others_are_told(dtype, far, s_init, engine):
     X, _ = one_far_off(far, dtype)
-    with pytest.warns(UserWarning, match=r"far outliers: they have moved the mean.*feature_map='nystroem'"):
-        KernelPowerKMeans(4, feature_map="identity", s_init=-20.0, random_state=0).fit(X)
+    with pytest.warns(UserWarning, match=r"far outliers: rows are .* from their mean.*feature_map='nystroem'"):
+        KernelPowerKMeans(4, feature_map="identity", s_init=s_init, engine=engine, random_state=0).fit(X)
+
+
+@pytest.mark.parametrize(("dtype", "far"), [(np.float32, 1e6), (np.float64, 1e10), (np.float64, 1e12)])
+def test_outliers_that_do_no_harm_are_not_told(dtype, far):
+    X, _ = one_far_off(far, dtype)
+    KernelPowerKMeans(4, feature_map="identity", s_init=-20.0, random_state=0).fit(X)  # a warning is an error
+
+
+def test_a_fit_that_ends_before_it_parts_the_others_tells():
+    X, _ = one_far_off(1e15, np.float64)
+    with pytest.warns(UserWarning, match="nothing beside far outliers"):
+        KernelPowerKMeans(4, feature_map="identity", random_state=0).fit(X)

@@ -51,8 +51,10 @@ def write(
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Read the header and the arrays of a model file, and check both."""
-    if not Path(path).is_file():
+    if not Path(path).exists():
         raise FileNotFoundError(f"There is no model file at {os.fspath(path)!r}.")
+    if not Path(path).is_file():
+        raise ModelFileError(f"{os.fspath(path)!r} is not a regular file, and no powerkmeans model.")
     with _naming(path), open(path, "rb") as stream:
         archive = Archive(stream)
         version = check_version(archive.header, compressed=archive.compressed)

@@ -55,7 +55,7 @@ def naming(name: str) -> Iterator[None]:
     try:
         yield
     except (ValueError, TypeError, OverflowError) as error:
-        if name in str(error) and not isinstance(error, OverflowError):
+        if re.search(rf"\b{re.escape(name)}\b", str(error)) and not isinstance(error, OverflowError):
             raise
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"{name}: {error}") from error

@@ -249,6 +249,22 @@ def test_exponents_that_vanish_give_the_geometric_mean(name, dtype, s):
 
 
 @pytest.mark.parametrize("name", ["numpy", *BUILT])
+@pytest.mark.parametrize("s", [-0.9, -0.3, -0.1, -0.02])
+def test_gentle_exponents_keep_all_digits(name, s):
+    """One centroid near, 24 as far as leaves the mean of the powers at each of some values."""
+    statistics = block_statistics if name == "numpy" else CompiledKernel(name).statistics
+    k, X = 25, np.zeros((1, 25))
+    for left in np.geomspace(1e-14, 0.5, 40):
+        X[0, 0] = 1 - math.sqrt(left)
+        inputs = prepare(Parameters(np.eye(k), np.ones(1)), s, make_problem([np.eye(k)]), np.dtype(np.float64))
+        sums = make_engine([X]).fold(statistics, inputs)
+        y = np.sum((X.astype(np.longdouble) - np.eye(k)) ** 2, axis=1)
+        exact = np.exp(np.log(np.mean(y ** np.longdouble(s))) / np.longdouble(s))
+        # each logarithm is rounded once, and the steepest of them is multiplied by s and divided by it
+        assert float(sums.loss) == pytest.approx(float(exact), rel=200 * np.finfo(float).eps)
+
+
+@pytest.mark.parametrize("name", ["numpy", *BUILT])
 @pytest.mark.parametrize("s", [-1e-310, -1e-30, -1e38, -1e300])
 def test_exponents_beyond_single_precision_are_limits(name, s):
     statistics = block_statistics if name == "numpy" else CompiledKernel(name).statistics

@@ -12,6 +12,7 @@ import powerkmeans
 from helpers import blobs
 from powerkmeans import KernelPowerKMeans, model_io
 from powerkmeans.engines import NumpyOptions
+from powerkmeans.exceptions import ModelFileError
 
 X, _ = blobs(spread=1.5)
 
@@ -173,6 +174,8 @@ def test_other_kinds_of_files_are_named(tmp_path):
     with pytest.raises(ValueError, match="is not a powerkmeans model, or is damaged"):
         powerkmeans.load(path)
     with pytest.raises(FileNotFoundError, match="There is no model file at"):
+        powerkmeans.load(tmp_path / "other.npz")
+    with pytest.raises(ModelFileError, match="is not a regular file, and no powerkmeans model"):
         powerkmeans.load(tmp_path)
     np.savez(path, **{"header.json": np.frombuffer(b"[1]", dtype=np.uint8)})
     with pytest.raises(ValueError, match="is not a powerkmeans model"):
@@ -206,3 +209,12 @@ def test_links_are_followed_and_folders_named(tmp_path):
     assert powerkmeans.load(tmp_path / "real.npz").random_state == 3
     with pytest.raises(IsADirectoryError, match="is a folder; give the name of a file"):
         model.save(tmp_path)
+
+
+@pytest.mark.parametrize("membership", ["fuzzy", "possibilistic"])
+@pytest.mark.parametrize("scale", [1e-140, 1e-100, 1e-78, 1e78, 1e100, 1e140])
+def test_what_can_be_fitted_can_be_saved_at_any_scale(tmp_path, scale, membership):
+    X = blobs(3)[0] * scale
+    model = KernelPowerKMeans(3, feature_map="identity", membership=membership, random_state=0).fit(X)
+    model.save(tmp_path / "model.npz")
+    assert np.array_equal(powerkmeans.load(tmp_path / "model.npz").predict(X), model.labels_)

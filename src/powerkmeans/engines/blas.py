@@ -47,8 +47,8 @@ class _Library:
     def hold(self, own: list[tuple[_Library, int]]) -> None:
         """Allow one thread; note in ``own`` what the calling thread has to restore, if the limit is its own.
 
-        Whoever sets a limit during a hold has found our 1 and will restore it. So the largest number that was
-        ever seen is the one that was meant to last.
+        Whoever sets a limit during a hold has found our 1 and will restore it, so the largest number that was ever
+        seen is the one that was meant to last. A restore after the hold has ended cannot be told from a wish.
         """
         found = self._controller.num_threads or 1
         self.before = max(self.before, found)

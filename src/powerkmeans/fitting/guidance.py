@@ -27,23 +27,29 @@ ALL_OUTLIERS, ALL_TYPICAL = 0.2, 0.99
 
 
 class Looked(NamedTuple):
-    """What was found before there are clusters: what is unwise, maps that are too small by view, and notes."""
+    """What was found before there are clusters.
+
+    What is unwise, maps that are too small by view, notes, and views whose rows are nothing beside outliers.
+    """
 
     unwise: list[str]
     too_small: dict[int, str]
     notes: list[str]
+    hidden: list[str]
 
 
 def look_at_features(task: Task) -> Looked:
     """What the data make unwise before there are clusters, and what to note of it in any case."""
     prepared = task.prepared
     several = len(prepared.views.names) + len(prepared.left_out) > 1
-    looked = Looked([_about_left_out(prepared.left_out)] if prepared.left_out else [], {}, [])
+    looked = Looked([_about_left_out(prepared.left_out)] if prepared.left_out else [], {}, [], [])
     for index, name in enumerate(prepared.views.names):
         seen, prefix = look_at_view(task, index), f"view {name!r}: "
         looked.unwise.extend(prefix + text if several else text for text in seen.unwise)
         if seen.too_small is not None:
             looked.too_small[index] = prefix + seen.too_small if several else seen.too_small
+        if seen.hidden:
+            looked.hidden.append(name)
         if seen.error is not None:
             looked.notes.append(f"{prefix}kernel error {seen.error:.3f}, which is large above {LARGEST_ERROR:g}")
     return looked
@@ -132,6 +138,11 @@ def troubles(
     if n_apart == 1 and n_clusters > 1 and restart.status is not Status.EXACT:
         return [_about_collapse(task, restart, critical)]
     found = []
+    if looked.hidden and restart.status is Status.EXACT:
+        found.append(
+            f"What is left of the cost is nothing beside far outliers (view {looked.hidden[0]!r}), so the fit "
+            "ended before it looked at all others. Leave outliers out, clip them, or use feature_map='nystroem'."
+        )
     if n_used < n_clusters:
         more = bool(looked.unwise) or restart.status is Status.MAX_ITER
         found.append(_about_fewer(task, n_used, more))

@@ -17,6 +17,7 @@ from powerkmeans.features.exact import PRECOMPUTED
 from powerkmeans.features.kernels import KERNELS, Kernel, as_dense
 from powerkmeans.features.maps import CentredMap, FourierMap, NystroemMap
 from powerkmeans.fitting.task import Task
+from powerkmeans.solver.mm import STILL
 from powerkmeans.streams import thin
 from powerkmeans.types import Float64Array, RowSample
 
@@ -32,8 +33,8 @@ ALONE, _QUERIES = 0.2, 64
 _FAR = 1e5
 # rounding above this share of the distances between most rows shows in their clusters
 LARGEST_ROUNDING = 0.01
-# most rows are nothing beside outliers below this share of the scatter: a fit then ends before it parts them
-_NEGLIGIBLE = 1e-13
+# most rows are nothing beside outliers where a fit takes a step of a tenth of their extent for none
+_NEGLIGIBLE = 100 * STILL
 # bandwidths below this share of the largest entry are lost in expanded squares
 _SHARPEST = 1e-7
 # a kernel of fewer directions is not local, and more are not counted on so few rows
@@ -72,11 +73,15 @@ class Look(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What a look at one view found: what is unwise, whether its map is too small, and the map's error."""
+    """What a look at one view found.
+
+    What is unwise, whether its map is too small, the map's error, whether most rows are nothing beside outliers.
+    """
 
     unwise: list[str]
     too_small: str | None = None
     error: float | None = None
+    hidden: bool = False
 
 
 def look_at_view(task: Task, index: int) -> Seen:
@@ -89,7 +94,8 @@ def look_at_view(task: Task, index: int) -> Seen:
     few = len(look.sample.weight) < FEWEST_ROWS
     columns = [] if few else about_columns(look)
     if bandwidth is None:
-        return Seen(columns + about_outliers(look, feature_map, float(task.problem.scatter[index])))
+        outliers, hidden = about_outliers(look, feature_map, float(task.problem.scatter[index]))
+        return Seen(columns + outliers, hidden=hidden)
     kernel, base = KERNELS[own.kernel], feature_map.base
     gram = _gram(kernel, look.scaled, look.scaled, bandwidth / look.unit)
     wrong = about_flatness(gram, look, kernel, bandwidth) or about_loneliness(gram, look, kernel, bandwidth)
@@ -130,21 +136,23 @@ def _gram(kernel: Kernel, left: Float64Array, right: Float64Array, bandwidth: fl
     return kernel.gram(left, right, max(bandwidth, _SHARPEST))
 
 
-def about_outliers(look: Look, feature_map: CentredMap, scatter: float) -> list[str]:
-    """Whether plain columns have rows so far off that rounding, or the stop rule, loses all others.
+def about_outliers(look: Look, feature_map: CentredMap, scatter: float) -> tuple[list[str], bool]:
+    """Whether plain columns have rows so far off that rounding blurs the others; and whether these are nothing.
 
-    Columns are centred at their mean. Where outliers have moved it by ``D``, the others are rounded to ``eps D``.
+    Rows and their centroids are rounded to ``eps`` times their lengths, whose mean square is the scatter: what
+    costs change by is ``eps^2`` times it, and outliers may have nearly all of it.
     """
     bulk = look.unit * math.sqrt(look.share @ np.vecdot(look.scaled, look.scaled))
-    moved = float(np.linalg.norm(feature_map.mean.astype(np.float64) - look.mean))
-    lost = float(np.finfo(feature_map.dtype).eps) * moved > LARGEST_ROUNDING * bulk
-    if not lost and (feature_map.scale * bulk) ** 2 > _NEGLIGIBLE * scatter:
-        return []
-    return [
-        f"far outliers: they have moved the mean of the rows by {moved:.2g}, where most lie within {bulk:.2g} "
-        f"of each other, which {feature_map.dtype} hardly tells apart from there. Leave them out, clip them, or "
-        "use feature_map='nystroem', which does not see how far they are."
-    ]
+    reach = math.sqrt(scatter) / feature_map.scale
+    hidden = bulk**2 <= _NEGLIGIBLE * reach**2
+    if float(np.finfo(feature_map.dtype).eps) * reach <= LARGEST_ROUNDING * bulk:
+        return [], hidden
+    text = (
+        f"far outliers: rows are {reach:.2g} from their mean in root mean square, where most lie within "
+        f"{bulk:.2g} of each other, and {feature_map.dtype} rounds the one to more than a hundredth of the other. "
+        "Leave outliers out, clip them, or use feature_map='nystroem', which does not see how far they are"
+    )
+    return [text + (", or float64." if feature_map.dtype == "float32" else ".")], hidden
 
 
 def about_flatness(gram: Float64Array, look: Look, kernel: Kernel, bandwidth: float) -> list[str]:

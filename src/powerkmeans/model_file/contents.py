@@ -115,31 +115,38 @@ HEADER = record(
     later=("used_views", "view_widths", "dual", "troubles", "advice"),
 )
 
+
+def _squares(shape: str, *, positive: bool = False, signed: bool = False) -> Numbers:
+    """Squared distances and sums of them, which may be as large as the squares of what has a square."""
+    most, least = largest("float64") ** 2, smallest("float64") ** 2
+    return Numbers(shape, low=-most if signed else least if positive else 0.0, high=most)
+
+
 _ARRAYS = {
     "labels": Numbers("n", "int32", 0, below="k"),
     "centers": Numbers("k P"),
     "view_weights": Numbers("L", low=0, high=1),
-    "reference_distance": Numbers("L", low=smallest("float64")),
-    "scatter": Numbers("L", low=smallest("float64")),
+    "reference_distance": _squares("L", positive=True),
+    "scatter": _squares("L", positive=True),
     "history.s": Numbers("h", low=-ALL, high=-5e-324),
-    "history.objective": Numbers("h"),
-    "history.inertia": Numbers("h", low=0),
+    "history.objective": _squares("h", signed=True),
+    "history.inertia": _squares("h"),
     "history.shift": Numbers("h", low=0),
     "history.n_distinct": Numbers("h", "int64 int32", 1),
     "history.view_weights": Numbers("h L", low=0, high=1),
     "history.groups": Numbers("h groups", "int32", 0, below="k"),
 }
-_BASELINE = {"baseline": Numbers("L")}
+_BASELINE = {"baseline": _squares("L", signed=True)}
 
 _STREAM_ARRAYS = {
     "stream.mass": Numbers("k L", low=0),
-    "stream.moment": Numbers("k P"),
-    "stream.scatter": Numbers("k L"),
+    "stream.moment": _squares("k P", signed=True),
+    "stream.scatter": _squares("k L", signed=True),
     "stream.residual": Numbers("k L", low=0),
     "stream.sizes": Numbers("k", low=0),
-    "stream.loss": Numbers("", low=0),
-    "stream.hard_cost": Numbers("", low=0),
-    "stream.lines": Numbers("c 4"),
+    "stream.loss": _squares(""),
+    "stream.hard_cost": _squares(""),
+    "stream.lines": _squares("c 4", signed=True),
 }
 
 _MAP_ARRAYS = {

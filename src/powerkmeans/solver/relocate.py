@@ -164,6 +164,10 @@ def _split(rows: Array, weight: Float64Array) -> Split:
         return Split(0.0, np.zeros(rows.shape[1]), np.zeros(rows.shape[1]))
     mean = (weight @ rows) / total
     offset = rows - mean
+    unit = float(np.max(np.abs(offset)))
+    if unit == 0:
+        return Split(0.0, mean, mean)
+    offset = offset / unit  # products of three must stay in range
     axis = offset[int(np.argmax(np.vecdot(offset, offset)))]
     for _ in range(_POWER_STEPS):
         axis = (weight * (offset @ axis)) @ offset
@@ -180,5 +184,5 @@ def _split(rows: Array, weight: Float64Array) -> Split:
         first = -second * w_right / (total - w_right)
         right = offset @ (second - first) > 0.5 * (second @ second - first @ first)
     # scatter between the halves: N1 N2 / (N1 + N2) ||mu1 - mu2||^2
-    gain = w_right * (total - w_right) / total * float((second - first) @ (second - first))
-    return Split(gain, mean + first, mean + second)
+    gain = w_right * (total - w_right) / total * float((second - first) @ (second - first)) * unit**2
+    return Split(gain, mean + unit * first, mean + unit * second)

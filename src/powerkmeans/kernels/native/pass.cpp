@@ -41,8 +41,8 @@ class Worker {
  public:
   explicit Worker(const Pass& pass)
       : pass(pass), k(pass.n_clusters), L(pass.n_views), missing(pass.views[0].present != nullptr),
-        part(DEPTH * 2 * n), centers(L), distance(L * k * TILE), combined(L > 1 ? k * TILE : 0), pull(k * TILE), norms(L * TILE), cover(L * TILE, Real(1)), mass(k * L * n),
-        scatter(k * L * n), residual(k * L * n), sizes(k * n) {
+        part(DEPTH * 2 * n), centers(L), distance(L * k * TILE), combined(L > 1 ? k * TILE : 0), pull(k * TILE),
+        norms(L * TILE), cover(L * TILE, Real(1)), mass(k * L * n), scatter(k * L * n), residual(k * L * n), sizes(k * n) {
     for (const View* view = pass.views; view < pass.views + L; ++view) {
       projections.emplace_back(reals(view->projection), k, view->width, 1, k);
       if (view->map) mappers.emplace_back(*view->map);
@@ -226,7 +226,7 @@ class Worker {
       }
       if (!pass.hard) {
         V mean = total / Real(k), logarithm = log2_of<Real>(mean);
-        if (gentle) logarithm = mean > Real(0.5) ? log2_of_1_plus<Real>(excess / Real(k)) : logarithm;
+        if (gentle) logarithm = mean > Real(0.7) ? log2_of_1_plus<Real>(excess / Real(k)) : logarithm;
         factor = exp2_of<Real>(smaller(logarithm * root, most));
       }
       store(coefficient + r, factor / total);

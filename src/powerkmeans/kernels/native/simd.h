@@ -170,7 +170,7 @@ INLINE Vec<Real> exp2_minus_1_of(Vec<Real> x) {
   return x > Real(-0.5) ? series * f : exp2_of<Real>(x) - Real(1);
 }
 
-// log2(1 + x) for x between -1/2 and 0, with all its digits where x is small.
+// log2(1 + x) for x between -0.3 and 0, with all its digits where x is small.
 template <class Real>
 INLINE Vec<Real> log2_of_1_plus(Vec<Real> x) {
   return log2_series<Real>(x / (x + Real(2)));

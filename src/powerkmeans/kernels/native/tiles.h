@@ -152,6 +152,18 @@ INLINE void moments(const Real* pull, int64_t k, const Real* rows, int64_t width
     }
 }
 
+// the same where almost every pull is zero
+template <class Real>
+INLINE void sparse_moments(const Real* pull, int64_t k, const Real* rows, int64_t width, int n_rows, Real* sums,
+                           int64_t ld) {
+  for (int64_t j = 0; j < k; ++j)
+    for (int r = 0; r < n_rows; ++r) {
+      const Real factor = pull[j * TILE + r];
+      if (factor == 0) continue;
+      for (int64_t v = 0; v < width; ++v) sums[j * ld + v] += factor * rows[r * width + v];
+    }
+}
+
 // sum_v (a_v - b_v)^2
 template <class Real>
 INLINE Real squared_distance(const Real* a, const Real* b, int64_t width) {
@@ -166,18 +178,6 @@ INLINE Real squared_distance(const Real* a, const Real* b, int64_t width) {
   for (; v < width; ++v) result += (a[v] - b[v]) * (a[v] - b[v]);
   for (int i = 0; i < n; ++i) result += total[i];
   return result;
-}
-
-// the same where almost every pull is zero
-template <class Real>
-INLINE void sparse_moments(const Real* pull, int64_t k, const Real* rows, int64_t width, int n_rows, Real* sums,
-                           int64_t ld) {
-  for (int64_t j = 0; j < k; ++j)
-    for (int r = 0; r < n_rows; ++r) {
-      const Real factor = pull[j * TILE + r];
-      if (factor == 0) continue;
-      for (int64_t v = 0; v < width; ++v) sums[j * ld + v] += factor * rows[r * width + v];
-    }
 }
 
 }  // namespace
