@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: demo test test-processors test-sanitized test-threadpoolctl lint format bench bench-processors bench-speedups bench-scaling bench-startup bench-peers bench-starts bench-noise bench-choose-k bench-report noise study theorems paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures docs dist dist-test clean help
+.PHONY: demo test test-studies test-processors test-sanitized test-threadpoolctl lint format bench bench-processors bench-speedups bench-scaling bench-startup bench-peers bench-starts bench-noise bench-choose-k bench-report noise study theorems paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures docs dist dist-test clean help
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -38,9 +38,12 @@ demo: $(VENV)/.demo  ## cluster views of the handwritten digits, clean and spoil
 # about threads is run with two before that
 threads = OPENBLAS_NUM_THREADS=$(1) OMP_NUM_THREADS=$(1)
 
-test: $(VENV)/.run  ## the whole test suite
+test: $(VENV)/.run  ## the tests of the library
 	$(call threads,2) $(BIN)/python -m pytest --numprocesses $(JOBS) --quiet tests/engines
-	$(call threads,1) $(BIN)/python -m pytest --numprocesses $(JOBS) --quiet
+	$(call threads,1) $(BIN)/python -m pytest --numprocesses $(JOBS) --quiet --ignore=tests/engines --ignore=tests/studies
+
+test-studies: $(VENV)/.run  ## the tests of the commands behind the tables, and the gallery
+	$(call threads,1) $(BIN)/python -m pytest --numprocesses $(JOBS) --quiet tests/studies
 
 test-processors: $(VENV)/.run  ## engines, kernels, oracle and properties on every processor that this one can pretend to be
 	$(BIN)/python tests/processors.py --jobs $(JOBS)

@@ -11,12 +11,10 @@ from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
 # many columns as its four classes.
 ESTIMATORS = [
     KernelPowerKMeans(4),
-    KernelPowerKMeans(4, membership="possibilistic"),
-    KernelPowerKMeans(4, feature_map="rff"),
-    KernelPowerKMeans(4, feature_map="identity"),
+    KernelPowerKMeans(4, feature_map="identity", membership="possibilistic"),
     KernelPowerKMeans(4, feature_map="exact"),
     MultiViewPowerKMeans(4),
-    MultiViewPowerKMeans(4, membership="fuzzy", view_scaling=None),
+    MultiViewPowerKMeans(4, feature_map="rff", membership="fuzzy", view_scaling=None),
 ]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 plt = pytest.importorskip("matplotlib.pyplot", reason="pictures need powerkmeans[plot]")
-SCRIPTS = sorted((Path(__file__).parents[1] / "examples" / "gallery").glob("plot_*.py"))
+SCRIPTS = sorted((Path(__file__).parents[2] / "examples" / "gallery").glob("plot_*.py"))
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
@@ -25,13 +25,13 @@ def test_a_script_of_the_gallery_runs(script, capsys):
 
 
 def test_there_is_a_gallery():
-    if not (Path(__file__).parents[1] / "examples").exists():
+    if not (Path(__file__).parents[2] / "examples").exists():
         pytest.skip("the archive has no examples")
     assert len(SCRIPTS) >= 5
 
 
 @pytest.mark.parametrize(
-    "page", sorted((Path(__file__).parents[1] / "docs").glob("*.md")), ids=lambda path: path.stem
+    "page", sorted((Path(__file__).parents[2] / "docs").glob("*.md")), ids=lambda path: path.stem
 )
 def test_every_python_block_of_the_documentation_is_run(page):
     blocks = page.read_text().split("```python\n")[1:]
