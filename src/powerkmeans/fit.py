@@ -198,8 +198,8 @@ def apply(
 ) -> Array:
     """Evaluate a function of blocks under a fitted model, one row a sample; into a file if ``out`` names one.
 
-    ``precise`` takes features and distances in float64. ``entire`` adds to distances what landmarks miss of a sample,
-    for scores of outliers.
+    ``precise`` takes features and distances in float64. ``entire`` adds to distances what landmarks miss of a
+    sample, for scores of outliers.
     """
     dtype = np.dtype(np.float64) if precise or model.problem.dual else model.dtype
     model = _with_missed(model) if entire else model
