@@ -15,7 +15,7 @@ $(BIN)/python:
 		|| { echo "powerkmeans needs Python >= 3.11; set PYTHON=python3.11 or newer"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-NATIVE := hatch_build.py $(wildcard src/powerkmeans/kernels/build.py src/powerkmeans/kernels/native/*.[hc]*)
+NATIVE := hatch_build.py $(wildcard src/powerkmeans/compute/native/build.py src/powerkmeans/compute/native/cpp/*.[hc]*)
 
 $(VENV)/.demo: pyproject.toml $(NATIVE) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[cli,plot]'

@@ -9,7 +9,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-KERNELS = Path("src/powerkmeans/kernels")
+KERNELS = Path("src/powerkmeans/compute/native")
 
 
 class KernelBuildHook(BuildHookInterface):
@@ -28,7 +28,7 @@ class KernelBuildHook(BuildHookInterface):
             return
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{_platform_tag()}"
-        build_data["artifacts"].append(str(KERNELS / "native" / "*.so"))
+        build_data["artifacts"].append(str(KERNELS / "cpp" / "*.so"))
 
 
 def _platform_tag() -> str:

@@ -1,7 +1,7 @@
 """The shape of the code in numbers: what a fit walks through, what lies where, and how long things are.
 
-``python -m benchmarks.house`` counts, on the installed package: files and functions that a default fit of two views
-calls; modules at the top level; named numbers; lengths of functions and modules; tests of types on maps and sources;
+``python -m benchmarks.house`` counts, in the package: files and functions that a default fit of two views calls;
+modules at the top level; named numbers; lengths of functions and modules; tests of types on maps and sources;
 passes over all rows of a fit to 40,000 samples, by kind.
 """
 
@@ -14,6 +14,7 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ from sklearn.datasets import make_blobs
 
 import powerkmeans
 from powerkmeans import MultiViewPowerKMeans
+from powerkmeans.compute.engine import RowEngine
+from powerkmeans.engines import NumpyOptions
 
 SOURCE = Path(powerkmeans.__file__).parent
 MAPS = re.compile(r"isinstance\([^()]*(?:\([^()]*\)[^()]*)*\b\w*(?:Map|KernelRows|CentredKernel)\b")
@@ -54,7 +57,7 @@ def walked(action: Callable[[], Any]) -> list[tuple[str, str]]:
 def crossings(seen: list[tuple[str, str]], rooms: Callable[[str], str]) -> Counter[tuple[str, str]]:
     """How often the walk goes from one room to another."""
     places = [rooms(path) for path, _ in seen]
-    return Counter((a, b) for a, b in zip(places, places[1:], strict=False) if a != b)
+    return Counter((a, b) for a, b in pairwise(places) if a != b)
 
 
 def trees() -> Iterator[tuple[Path, ast.Module]]:
@@ -99,32 +102,20 @@ def lengths(tree: ast.Module) -> list[int]:
 def passes(n_samples: int) -> Counter[str]:
     """Runs of block functions over as many rows, by function, in a default fit of two views."""
     counted: Counter[str] = Counter()
-    kind = _engine_class()
-    original = kind.map_blocks
-    size = n_samples
+    original = RowEngine.map_blocks
 
     def counting(engine: Any, function: Any, parameters: Any) -> Any:
-        if engine.n_samples == size:
+        if engine.n_samples == n_samples:
             stored = "stored features" if getattr(engine, "stored", False) else "rows"
             counted[f"{getattr(function, '__qualname__', function)} over {stored}"] += 1
         return original(engine, function, parameters)
 
-    kind.map_blocks = counting
+    RowEngine.map_blocks = counting
     try:
         MultiViewPowerKMeans(5, random_state=0).fit(two_views(n_samples))
     finally:
-        kind.map_blocks = original
+        RowEngine.map_blocks = original
     return counted
-
-
-def _engine_class() -> Any:
-    try:
-        from powerkmeans.compute.engine import RowEngine
-    except ImportError:
-        from powerkmeans.engines.numpy_engine import NumpyEngine
-
-        return NumpyEngine
-    return RowEngine
 
 
 def main() -> int:
@@ -135,7 +126,8 @@ def main() -> int:
     chosen = parser.parse_args()
     warnings.simplefilter("ignore")
     MultiViewPowerKMeans(5, random_state=0).fit(two_views(400))  # what is done once a process
-    seen = walked(lambda: MultiViewPowerKMeans(5, random_state=0, engine=_one_thread()).fit(two_views(400)))
+    model = MultiViewPowerKMeans(5, random_state=0, engine=NumpyOptions(n_threads=1))
+    seen = walked(lambda: model.fit(two_views(400)))
     files = sorted({path for path, _ in seen})
     print(f"a fit walks through {len(files)} files and {len(set(seen))} functions")
     moves = crossings(seen, lambda path: Path(path).parts[0])
@@ -152,10 +144,8 @@ def main() -> int:
         count = sum(len(found) for name, found in named.items() if Path(name).parts[0] == room)
         print(f"  {room}: {count}") if count else None
     sizes = sorted(size for _, tree in trees() for size in lengths(tree))
-    print(
-        f"functions: {len(sizes)}, median {np.median(sizes):.0f} lines, 95 % under {np.quantile(sizes, 0.95):.0f}, "
-        f"longest {sizes[-1]}"
-    )
+    middle, most = np.quantile(sizes, [0.5, 0.95])
+    print(f"functions: {len(sizes)}, median {middle:.0f} lines, 95 % under {most:.0f}, longest {sizes[-1]}")
     long = [str(p.relative_to(SOURCE)) for p in modules if len(p.read_text().splitlines()) > 400]
     print(f"modules over 400 lines: {len(long)}")
     text = "\n".join(p.read_text() for p in modules)
@@ -168,12 +158,6 @@ def main() -> int:
             "\n".join(["files:", *files, "constants:", *(f"{n}: {', '.join(v)}" for n, v in named.items() if v)])
         )
     return 0
-
-
-def _one_thread() -> Any:
-    from powerkmeans.engines import NumpyOptions
-
-    return NumpyOptions(n_threads=1)
 
 
 if __name__ == "__main__":

@@ -26,9 +26,10 @@ import numpy as np
 from benchmarks.machine import n_threads
 from benchmarks.passes import SHAPES, open_rows, pass_input
 from benchmarks.report import machine, print_table, write_lines
-from powerkmeans.engines.blas import single_threaded_blas
-from powerkmeans.features.maps import IdentityMap
-from powerkmeans.kernels import build, choose_kernel
+from powerkmeans.compute.blas import single_threaded_blas
+from powerkmeans.compute.native import build
+from powerkmeans.compute.passes import choose_kernel
+from powerkmeans.features.maps.maps import IdentityMap
 
 try:
     from numba import njit
@@ -154,7 +155,8 @@ def start_costs() -> list[dict[str, Any]]:
     first, cached = (_numba_first_call(folder) for folder in _same_folder_twice())
     libraries = [path.stat().st_size for path in build.FOLDER.glob("*.so")]
     opened = _elapsed(
-        "from powerkmeans.kernels.library import find_target; find_target()", "import powerkmeans.kernels"
+        "from powerkmeans.compute.native.library import find_target; find_target()",
+        "import powerkmeans.compute.passes",
     )
     return [
         {

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_info
 
-from powerkmeans.kernels import build
+from powerkmeans.compute.native import build
 
 _MATRIX = 3000
 _SINE_COSINE = """

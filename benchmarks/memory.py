@@ -19,8 +19,8 @@ import numpy as np
 from benchmarks.report import machine, print_table, write_lines
 from benchmarks.scaling import PeakClock, anonymous_megabytes
 from powerkmeans import KernelPowerKMeans
+from powerkmeans.compute.engine import kept_bytes
 from powerkmeans.engines import NumpyOptions
-from powerkmeans.engines.numpy_engine import kept_bytes
 
 WIDTH, CLUSTERS = 20, 10
 BUDGETS_MB = (100, 2048)

@@ -21,10 +21,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.machine import bytes_per_second, flops_per_second, pair_seconds
 from benchmarks.report import machine, print_table, write_lines
-from powerkmeans.engines import NumpyEngine, NumpyOptions
-from powerkmeans.engines.blas import single_threaded_blas
-from powerkmeans.features.maps import CentredMap, IdentityMap, make_centred, make_fourier
-from powerkmeans.kernels import RawInput, choose_kernel
+from powerkmeans.compute.blas import single_threaded_blas
+from powerkmeans.compute.engine import RowEngine
+from powerkmeans.compute.passes import RawInput, choose_kernel
+from powerkmeans.engines import NumpyOptions
+from powerkmeans.features.maps.maps import CentredMap, IdentityMap, make_centred, make_fourier
 from powerkmeans.objective.block import PassInput, prepare
 from powerkmeans.objective.membership import make_membership
 from powerkmeans.types import Parameters, Problem, Views
@@ -66,8 +67,8 @@ def pass_input(centers: np.ndarray, membership: str, scatter: float) -> PassInpu
     return prepare(parameters, _EXPONENT, problem, np.dtype(np.float32))
 
 
-def open_rows(X: np.ndarray) -> NumpyEngine:
-    return NumpyEngine(Views(("X",), (X,), np.ones(len(X), dtype=np.float32)), NumpyOptions())
+def open_rows(X: np.ndarray) -> RowEngine:
+    return RowEngine(Views(("X",), (X,), np.ones(len(X), dtype=np.float32)), NumpyOptions())
 
 
 def kernels() -> list[str]:

@@ -24,10 +24,10 @@ import numpy as np
 from benchmarks.passes import open_rows, pass_input
 from benchmarks.report import machine, print_table, write_lines
 from powerkmeans import KernelPowerKMeans, open_source
+from powerkmeans.compute.blas import single_threaded_blas
+from powerkmeans.compute.passes import choose_kernel
 from powerkmeans.engines import NumpyOptions
-from powerkmeans.engines.blas import single_threaded_blas
-from powerkmeans.features.maps import IdentityMap
-from powerkmeans.kernels import choose_kernel
+from powerkmeans.features.maps.maps import IdentityMap
 from powerkmeans.sources import write_rows
 
 WIDTH, CLUSTERS, PASSES = 16, 10, 10

@@ -23,7 +23,7 @@ from benchmarks.report import machine, print_table, write_lines
 from powerkmeans import KernelPowerKMeans
 from powerkmeans.fitting import collapse, pilot, starts
 from powerkmeans.metrics import clustering_accuracy
-from powerkmeans.solver.annealing import Geometric
+from powerkmeans.solver.schedules import Geometric
 
 Change = dict[str, Any]
 WIDE = "digits, 1,728 features"

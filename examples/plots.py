@@ -20,7 +20,7 @@ import numpy as np
 from sklearn.datasets import load_digits, make_blobs
 
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, choose_k
-from powerkmeans.choose import KChoice
+from powerkmeans.choose.number import KChoice
 from powerkmeans.plotting import (
     ConvergenceDisplay,
     DimensionDisplay,

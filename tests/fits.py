@@ -1,6 +1,6 @@
 """Thirty small fits and what came of them: results that no change of structure may move.
 
-``python tests/fits.py`` prints how far the fits of today are from ``records/fits.json``; ``--write`` makes that file
+``python tests/fits.py`` prints how far today's fits are from ``records/fits.json``; ``--write`` makes that file
 anew, which is for changes that are meant to change results.
 """
 

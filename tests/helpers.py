@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from powerkmeans.engines import NumpyEngine, NumpyOptions
-from powerkmeans.features.maps import IdentityMap
-from powerkmeans.kernels import choose_kernel
+from powerkmeans.compute.engine import RowEngine
+from powerkmeans.compute.passes import choose_kernel
+from powerkmeans.engines import NumpyOptions
+from powerkmeans.features.maps.maps import IdentityMap
 from powerkmeans.objective.block import prepare
 from powerkmeans.objective.membership import make_membership
 from powerkmeans.types import Problem, Views
@@ -24,7 +25,7 @@ def make_engine(views, weight=None, options=None, keep=True, present=None):
     """An engine on features that are given as they are."""
     views = make_views(views, weight, present)
     maps = tuple(IdentityMap(v.shape[1]) for v in views.arrays)
-    return NumpyEngine(views, options or NumpyOptions()).with_features(maps, keep)
+    return RowEngine(views, options or NumpyOptions()).with_features(maps, keep)
 
 
 def make_present(n_samples, n_views, rng, missing=0.3):

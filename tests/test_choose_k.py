@@ -11,16 +11,16 @@ from sklearn.metrics import adjusted_rand_score, silhouette_score
 
 from helpers import blobs, make_present, make_views, rounding
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, choose_k
-from powerkmeans import choose as choose_module
-from powerkmeans.choosing.criteria import adjusted_rand, agreements, cost_shares, halves, silhouette, silhouettes
-from powerkmeans.choosing.noise import make_cloud
-from powerkmeans.choosing.path import labels_of, make_ground, slow_annealing, solve_all
-from powerkmeans.choosing.rule import Criteria, bends, deviations, gaps, recommend
-from powerkmeans.choosing.splits import joined, stretches
-from powerkmeans.fit import make_task
+from powerkmeans.choose import number as choose_module
+from powerkmeans.choose.criteria import adjusted_rand, agreements, cost_shares, halves, silhouette, silhouettes
+from powerkmeans.choose.noise import make_cloud
+from powerkmeans.choose.path import labels_of, make_ground, slow_annealing, solve_all
+from powerkmeans.choose.rule import Criteria, bends, deviations, gaps, recommend
+from powerkmeans.choose.splits import joined, stretches
+from powerkmeans.fitting.fit import make_task
 from powerkmeans.fitting.moves import one_less, one_more
-from powerkmeans.settings import check_settings
-from powerkmeans.solver.annealing import Hard
+from powerkmeans.inputs.settings import check_settings
+from powerkmeans.solver.schedules import Hard
 from powerkmeans.types import Parameters, RowSample
 
 RNG = np.random.default_rng(0)

@@ -10,14 +10,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 from helpers import blobs, make_present, make_views
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, critical_exponent
-from powerkmeans.fit import make_task
 from powerkmeans.fitting import collapse as collapse_module
 from powerkmeans.fitting.collapse import Collapse, find_collapse
+from powerkmeans.fitting.fit import make_task
 from powerkmeans.fitting.starts import Start, place
+from powerkmeans.inputs.settings import check_settings
 from powerkmeans.metrics import clustering_accuracy
 from powerkmeans.objective.updates import updated
-from powerkmeans.settings import check_settings
-from powerkmeans.solver.annealing import Geometric, growth_rate
+from powerkmeans.solver.schedules import Geometric, growth_rate
 from powerkmeans.types import Parameters
 
 

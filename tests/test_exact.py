@@ -13,12 +13,12 @@ from helpers import blobs, make_present, make_views
 from oracle import kernel_power_kmeans
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, explain_views, load
 from powerkmeans.engines import NumpyOptions
-from powerkmeans.features import exact as exact_features
-from powerkmeans.fit import make_task
+from powerkmeans.features.maps import exact as exact_features
 from powerkmeans.fitting import explicit as explicit_module
-from powerkmeans.fitting import moves, preparation
+from powerkmeans.fitting import moves, prepare
+from powerkmeans.fitting.fit import make_task
+from powerkmeans.inputs.settings import check_settings
 from powerkmeans.metrics import clustering_accuracy
-from powerkmeans.settings import check_settings
 from powerkmeans.sources import open_source
 from powerkmeans.types import Parameters
 
@@ -140,7 +140,7 @@ def test_kernel_kmeans_is_the_limit():
 def test_samples_beyond_the_explicit_ones(monkeypatch):
     """Starts and moves see a sample only; the objective sees all."""
     whole = KernelPowerKMeans(4, feature_map="exact", random_state=0).fit(X)
-    monkeypatch.setattr(preparation, "EXPLICIT_ROWS", 40)
+    monkeypatch.setattr(prepare, "EXPLICIT_ROWS", 40)
     model = KernelPowerKMeans(4, feature_map="exact", random_state=0).fit(X)
     assert model._fit.model.problem.dual == (True,)
     assert model.inertia_ == pytest.approx(whole.inertia_, rel=1e-6)
@@ -263,7 +263,7 @@ def test_a_view_that_nobody_has_does_not_need_lengths():
 
 
 def test_more_clusters_than_explicit_rows(monkeypatch):
-    monkeypatch.setattr(preparation, "EXPLICIT_ROWS", 20)
+    monkeypatch.setattr(prepare, "EXPLICIT_ROWS", 20)
     model = KernelPowerKMeans(30, feature_map="exact", s_init=-np.inf, random_state=0).fit(X)
     assert len(set(model.labels_)) == 30
 
@@ -362,7 +362,7 @@ def test_models_are_saved_with_their_rows(tmp_path):
 
 @pytest.mark.parametrize("n_threads", [1, 2, 4])
 def test_same_bits_for_any_number_of_threads(n_threads, monkeypatch):
-    monkeypatch.setattr("powerkmeans.engines.numpy_engine.BLOCK_BYTES", 2**15)
+    monkeypatch.setattr("powerkmeans.compute.engine.BLOCK_BYTES", 2**15)
     models = [
         KernelPowerKMeans(4, feature_map="exact", random_state=0, engine=NumpyOptions(n_threads=n)).fit(X)
         for n in (1, n_threads)
@@ -501,7 +501,7 @@ def test_a_move_through_coordinates_lands_where_it_is_meant_to():
 
 def test_constants_stand_for_all_samples_where_a_sample_is_seen(monkeypatch):
     whole = exact_task([X, OTHER])
-    monkeypatch.setattr(preparation, "EXPLICIT_ROWS", 60)
+    monkeypatch.setattr(prepare, "EXPLICIT_ROWS", 60)
     some = exact_task([X, OTHER])
     assert len(some.prepared.explicit.sample.weight) == 60
     assert some.problem.entropy == pytest.approx(whole.problem.entropy, rel=0.05)

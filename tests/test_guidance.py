@@ -14,14 +14,15 @@ from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
-import powerkmeans.fitting.look as look_module
+import powerkmeans.advice.look as look_module
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
+from powerkmeans.advice.guidance import explained_shares
+from powerkmeans.advice.look import kernel_error
 from powerkmeans.exceptions import DataGuidanceWarning
-from powerkmeans.fit import make_task, model_statistics
-from powerkmeans.fitting.guidance import explained_shares
-from powerkmeans.fitting.look import kernel_error
+from powerkmeans.fitting.fit import make_task
+from powerkmeans.inputs.settings import check_settings
 from powerkmeans.metrics import clustering_accuracy
-from powerkmeans.settings import check_settings
+from powerkmeans.models.answers import model_statistics
 from powerkmeans.types import Views
 
 

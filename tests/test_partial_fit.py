@@ -18,8 +18,8 @@ from helpers import blobs
 from oracle import online_step
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, open_source
 from powerkmeans.estimators import chunks
-from powerkmeans.model import StreamLine, StreamLines
-from powerkmeans.online import mixing_weight, rows_to_begin
+from powerkmeans.models.model import StreamLine, StreamLines
+from powerkmeans.models.online import mixing_weight, rows_to_begin
 
 X, Y = blobs(6, 8, 500, 2.0)
 X = X[np.random.default_rng(0).permutation(len(X))]

@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from powerkmeans.kernels.build import find_compilers
+from powerkmeans.compute.native.build import find_compilers
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "build" / "sanitized"
@@ -26,9 +26,9 @@ RUNTIMES = ("libasan.so", "libubsan.so", "libstdc++.so.6")
 # reads beyond the rows that it was given; if nothing notices, neither would it notice a mistake
 CANARY = """
 import numpy as np
-from powerkmeans.features.maps import make_centred, make_fourier
-from powerkmeans.kernels.arguments import MapCall
-from powerkmeans.kernels.library import find_target, open_library
+from powerkmeans.features.maps.maps import make_centred, make_fourier
+from powerkmeans.compute.native.arguments import MapCall
+from powerkmeans.compute.native.library import find_target, open_library
 feature_map = make_centred(make_fourier(np.zeros(40), np.ones((40, 3)), 1.0, np.float64), np.zeros(6), np.float64)
 call = MapCall(feature_map, np.ones((64, 40)))
 print("opened", find_target(), flush=True)
@@ -80,7 +80,7 @@ def main() -> int:
         )
         return 0
     python, environment = [sys.executable, "-m"], sanitized_environment(runtimes)
-    if _failed([*python, "powerkmeans.kernels", "--sanitized", "--into", str(FOLDER)], dict(os.environ)):
+    if _failed([*python, "powerkmeans.compute.native", "--sanitized", "--into", str(FOLDER)], dict(os.environ)):
         return 1
     if not canary_sings(environment):
         print("The sanitized libraries did not notice a read beyond an array, so they would notice nothing else.")

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from powerkmeans.features.maps import CentredMap, make_centred, make_fourier
-from powerkmeans.kernels.arguments import PassCall
-from powerkmeans.kernels.compiled import CompiledKernel, RawInput
-from powerkmeans.kernels.library import TARGETS, open_library
+from powerkmeans.compute.native.arguments import PassCall
+from powerkmeans.compute.native.compiled import CompiledKernel, RawInput
+from powerkmeans.compute.native.library import TARGETS, open_library
+from powerkmeans.features.maps.maps import CentredMap, make_centred, make_fourier
 from powerkmeans.objective.block import PassInput, block_statistics, prepare, sample_distances
 from powerkmeans.objective.membership import make_membership
 from powerkmeans.types import Array, Block, Parameters, PassStatistics, Problem
@@ -230,7 +230,7 @@ def main() -> int:
     chosen = parser.parse_args()
     targets = [target for target in TARGETS if open_library(target) is not None]
     if not targets:
-        print("not run: there is no compiled kernel here (python -m powerkmeans.kernels)")
+        print("not run: there is no compiled kernel here (python -m powerkmeans.compute.native)")
         return 0
     cases = range(chosen.count) if chosen.only is None else [chosen.only]
     errors = {index: try_case(chosen.seed, index, targets[index % len(targets)]) for index in cases}

@@ -16,8 +16,8 @@ from scipy.sparse import csr_array
 
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, load
 from powerkmeans.cli.app import app
-from powerkmeans.model_file.archive import write_archive
-from powerkmeans.model_io import pack_estimator, read
+from powerkmeans.models.files.archive import write_archive
+from powerkmeans.models.saving import pack_estimator, read
 
 
 @dataclass(frozen=True)

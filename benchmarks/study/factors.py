@@ -17,7 +17,7 @@ from sklearn.neighbors import NearestNeighbors
 from benchmarks.methods import Views
 from powerkmeans import suggest_n_components
 
-_STARTS, _FIT, _MOVES = "powerkmeans.fitting.starts", "powerkmeans.fit", "powerkmeans.fitting.moves"
+_STARTS, _FIT, _MOVES = "powerkmeans.fitting.starts", "powerkmeans.fitting.fit", "powerkmeans.fitting.moves"
 _SAMPLE, _NEIGHBOURS = 2000, 7
 
 

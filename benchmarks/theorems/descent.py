@@ -18,10 +18,10 @@ import numpy as np
 
 from benchmarks.theorems.sets import ENGINE, Plan
 from benchmarks.theorems.verdicts import Floats, Row, Statement, Table, most_verdict, of
-from powerkmeans.engines import NumpyEngine
+from powerkmeans.compute.engine import RowEngine
+from powerkmeans.compute.passes import choose_kernel
 from powerkmeans.features.kernels import KERNELS
-from powerkmeans.features.maps import IdentityMap, make_fourier
-from powerkmeans.kernels import choose_kernel
+from powerkmeans.features.maps.maps import IdentityMap, make_fourier
 from powerkmeans.objective.block import prepare
 from powerkmeans.objective.membership import make_membership
 from powerkmeans.objective.updates import objective_value, updated
@@ -39,7 +39,7 @@ _STEPS = 20
 class Case:
     """A problem with its rows and where to start."""
 
-    engine: NumpyEngine
+    engine: RowEngine
     weight: Floats
     problem: Problem
     start: Parameters
@@ -80,7 +80,7 @@ def random_case(rng: np.random.Generator) -> Case:
         present = rng.random((n, n_views)) > 0.3
         present[np.arange(n), rng.integers(n_views, size=n)] = True
     tables = Views(tuple(map(str, range(n_views))), tuple(views), weight, present)
-    engine = NumpyEngine(tables, ENGINE).with_features(tuple(IdentityMap(v.shape[1]) for v in views), True)
+    engine = RowEngine(tables, ENGINE).with_features(tuple(IdentityMap(v.shape[1]) for v in views), True)
     scatter = np.array([float(np.mean(np.vecdot(v, v))) for v in views])
     problem = Problem(
         make_membership(str(rng.choice(["fuzzy", "possibilistic"])), float(rng.uniform(1.2, 4))),

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from powerkmeans import exceptions, metrics, report, sc
-    from powerkmeans.choose import choose_k
-    from powerkmeans.critical import critical_exponent
+    from powerkmeans.choose.critical import critical_exponent
+    from powerkmeans.choose.number import choose_k
     from powerkmeans.estimators import KernelPowerKMeans, MultiViewPowerKMeans
-    from powerkmeans.explain import explain_views
-    from powerkmeans.features.dimension import suggest_n_components
+    from powerkmeans.estimators.explain import explain_views
+    from powerkmeans.features.size import suggest_n_components
     from powerkmeans.sources import open_source
 
 __all__ = [
@@ -41,15 +41,15 @@ __version__ = "0.1.0"
 _HOMES = {
     "KernelPowerKMeans": "estimators",
     "MultiViewPowerKMeans": "estimators",
-    "choose_k": "choose",
-    "critical_exponent": "critical",
+    "choose_k": "choose.number",
+    "critical_exponent": "choose.critical",
     "exceptions": None,
-    "explain_views": "explain",
+    "explain_views": "estimators.explain",
     "metrics": None,
     "open_source": "sources",
     "report": None,
     "sc": None,
-    "suggest_n_components": "features.dimension",
+    "suggest_n_components": "features.size",
 }
 
 
@@ -87,8 +87,8 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     """
     from powerkmeans.estimators import KernelPowerKMeans, MultiViewPowerKMeans  # noqa: PLC0415 - when it is called
-    from powerkmeans.model_io import load_estimator  # noqa: PLC0415
-    from powerkmeans.values import path as check_path  # noqa: PLC0415
+    from powerkmeans.models.saving import load_estimator  # noqa: PLC0415
+    from powerkmeans.support.values import path as check_path  # noqa: PLC0415
 
     return load_estimator(
         check_path("path", path), {cls.__name__: cls for cls in (KernelPowerKMeans, MultiViewPowerKMeans)}

@@ -10,7 +10,7 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import normalized_mutual_info_score
 from sklearn.metrics.cluster import contingency_matrix
 
-from powerkmeans.values import naming, word
+from powerkmeans.support.values import naming, word
 
 __all__ = ["clustering_accuracy", "normalized_mutual_info", "purity"]
 

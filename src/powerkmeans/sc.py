@@ -16,12 +16,12 @@ from scipy.sparse import csr_array, issparse
 
 from powerkmeans.estimators import KernelPowerKMeans, MultiViewPowerKMeans
 from powerkmeans.estimators.base import PowerKMeansBase
-from powerkmeans.explain import explain_views
-from powerkmeans.features.exact import PRECOMPUTED
-from powerkmeans.tables import filled_rows
+from powerkmeans.estimators.explain import explain_views
+from powerkmeans.features.maps.exact import PRECOMPUTED
+from powerkmeans.inputs.tables import filled_rows
+from powerkmeans.support.values import flag, shown
+from powerkmeans.support.warn import warn_caller
 from powerkmeans.types import Array
-from powerkmeans.values import flag, shown
-from powerkmeans.warn import warn_caller
 
 __all__ = ["cluster"]
 

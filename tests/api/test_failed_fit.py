@@ -12,10 +12,11 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-import powerkmeans.fit
+import powerkmeans.fitting.fit
+import powerkmeans.models.answers
 from helpers import blobs
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
-from powerkmeans.progress import Printer, listening
+from powerkmeans.estimators.listeners import Printer, listening
 
 X, _ = blobs(n_clusters=3, n_features=4, size=30)
 TWO = {"a": X[:, :2], "b": X[:, 2:]}
@@ -111,7 +112,9 @@ def broken(monkeypatch, where, error):
     def fail(*args, **kwargs):
         raise error
 
-    monkeypatch.setattr(powerkmeans.fit, where, fail)
+    for module in (powerkmeans.fitting.fit, powerkmeans.models.answers):
+        if hasattr(module, where):
+            monkeypatch.setattr(module, where, fail)
 
 
 FAILURES = {

@@ -12,8 +12,10 @@ from threadpoolctl import threadpool_info
 
 from helpers import blobs, make_views
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, open_source
-from powerkmeans.engines import NumpyEngine, NumpyOptions, numpy_engine
-from powerkmeans.kernels import choose_kernel
+from powerkmeans.compute import engine as engine_module
+from powerkmeans.compute.engine import RowEngine
+from powerkmeans.compute.passes import choose_kernel
+from powerkmeans.engines import NumpyOptions
 from powerkmeans.sources import SourceChangedError, output
 
 X = blobs(4, 6, 120, 1.5)[0].astype(np.float32)
@@ -29,7 +31,7 @@ def same(found, expected):
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(numpy_engine, "BLOCK_BYTES", 2**12)
+    monkeypatch.setattr(engine_module, "BLOCK_BYTES", 2**12)
 
 
 def save(folder, kind, rows=X):
@@ -136,7 +138,7 @@ def test_a_nan_in_the_middle_is_named(tmp_path, kind):
     before = threading.active_count()
     with pytest.raises(ValueError, match=rf"rows.{kind}: NaN in row 333, column {column}"):
         KernelPowerKMeans(4).fit(open_source(save(tmp_path, kind, rows)))
-    assert threading.active_count() <= before + numpy_engine.BLOCKS_AHEAD
+    assert threading.active_count() <= before + engine_module.BLOCKS_AHEAD
 
 
 def test_a_file_that_changes_is_told(tmp_path):
@@ -203,7 +205,7 @@ def test_samples_do_not_depend_on_where_rows_live(tmp_path):
     rows, weight = np.concatenate([X, X[:100]]), np.concatenate([weight, weight[:100]])
     np.save(tmp_path / "rows.npy", rows)
     of_array, of_file = (
-        NumpyEngine(make_views([table], weight), NumpyOptions()).sample(50, seed=1)
+        RowEngine(make_views([table], weight), NumpyOptions()).sample(50, seed=1)
         for table in (rows, open_source(tmp_path / "rows.npy"))
     )
     assert np.array_equal(of_array.views[0], of_file.views[0])
@@ -219,7 +221,7 @@ def test_samples_of_files_too_long_for_all_hashes_are_fair(tmp_path):
     rows = np.concatenate([rows, np.repeat(rows[11:12], 20_000, axis=0)])
     weight = np.concatenate([weight, np.ones(20_000, np.float32)])
     np.save(tmp_path / "rows.npy", rows)
-    engine = NumpyEngine(make_views([open_source(tmp_path / "rows.npy")], weight), NumpyOptions(memory_budget=0))
+    engine = RowEngine(make_views([open_source(tmp_path / "rows.npy")], weight), NumpyOptions(memory_budget=0))
     sample = engine.sample(1000, seed=3)
     assert len(sample.weight) == 1000
     assert sample.n_distinct == pytest.approx(40_000, rel=0.05)
@@ -232,7 +234,7 @@ def test_samples_of_files_too_long_for_all_hashes_are_fair(tmp_path):
     shuffled = rng.permutation(len(rows))
     np.save(tmp_path / "other.npy", rows[shuffled])
     other = make_views([open_source(tmp_path / "other.npy")], weight[shuffled])
-    again = NumpyEngine(other, NumpyOptions(memory_budget=0)).sample(1000, seed=3)
+    again = RowEngine(other, NumpyOptions(memory_budget=0)).sample(1000, seed=3)
     assert np.mean(again.views[0] == sample.views[0]) > 0.9
 
 

@@ -19,7 +19,7 @@ import powerkmeans.plotting
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, choose_k, suggest_n_components
 from powerkmeans.engines import NumpyOptions
 from powerkmeans.exceptions import DataGuidanceWarning
-from powerkmeans.features import dimension
+from powerkmeans.features import size
 
 pytest.importorskip("matplotlib").use("agg")
 anndata = pytest.importorskip("anndata")
@@ -115,12 +115,12 @@ def test_bandwidths_near_nothing_work_or_are_named(feature_map, bandwidth):
 
 @pytest.mark.parametrize("feature_map", ["rff", "orf"])
 def test_maps_that_do_not_fit_in_memory_are_refused_before_they_are_drawn(feature_map, monkeypatch):
-    monkeypatch.setattr(dimension, "available_memory", lambda: 2**34)
+    monkeypatch.setattr(size, "available_memory", lambda: 2**34)
 
     def drawn(*args):
         raise AssertionError("drawn")
 
-    monkeypatch.setattr("powerkmeans.fitting.preparation.draw_frequencies", drawn)
+    monkeypatch.setattr("powerkmeans.fitting.prepare.draw_frequencies", drawn)
     with pytest.raises(
         ValueError, match=r"n_components is too large.* needs \d+\.\d GiB .*16\.0 GiB are available"
     ):
@@ -128,8 +128,8 @@ def test_maps_that_do_not_fit_in_memory_are_refused_before_they_are_drawn(featur
 
 
 def test_landmarks_that_do_not_fit_in_memory_are_refused_before_they_are_drawn(monkeypatch):
-    monkeypatch.setattr(dimension, "available_memory", lambda: 2**20)
-    monkeypatch.setattr(dimension, "_WORTH_A_LOOK", 0)
+    monkeypatch.setattr(size, "available_memory", lambda: 2**20)
+    monkeypatch.setattr(size, "_WORTH_A_LOOK", 0)
     with pytest.raises(ValueError, match="n_components is too large"):
         KernelPowerKMeans(3, n_components=500).fit(np.random.default_rng(0).normal(size=(600, 3)))
     assert KernelPowerKMeans(3, n_components=10**8, random_state=0).fit(X).n_components_ == 24  # at most the rows

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from command_helpers import K, N, ids, leftovers, rows, write_csv
 
-from powerkmeans import model_io
+from powerkmeans.models import saving
 
 USAGE, DATA, OUTPUT = 2, 3, 4
 
@@ -340,9 +340,9 @@ def test_corrupt_models(fails, run, table, tmp_path, content):
 )
 def test_what_is_kept_beside_a_model_is_checked(fails, run, table, tmp_path, entry, value, sentence):
     run("fit", table, "--id", "id", "-k", K, "-o", "out")
-    header, arrays = model_io.read(tmp_path / "out/model.npz")
+    header, arrays = saving.read(tmp_path / "out/model.npz")
     header["extra"]["dict"][entry] = value
-    model_io.write(tmp_path / "bad.npz", header, _referred(header, arrays))
+    saving.write(tmp_path / "bad.npz", header, _referred(header, arrays))
     assert re.search(sentence, fails(DATA, "explain", "bad.npz"))
 
 

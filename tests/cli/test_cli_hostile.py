@@ -20,7 +20,7 @@ from powerkmeans.cli.progress import Bar
 from powerkmeans.cli.reading import named_files, read_file
 from powerkmeans.cli.spreadsheet import guarded, unguarded
 from powerkmeans.cli.table import Request
-from powerkmeans.escapes import shown
+from powerkmeans.support.escapes import shown
 
 # what a spreadsheet would run, and what only looks like it
 FORMULAS = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "'=1", "''+x", "\uff1d1", "-", "--1", "+1+1"]

@@ -18,7 +18,7 @@ from powerkmeans.cli.outputs import Outputs
 from powerkmeans.cli.progress import Bar, FitListener
 from powerkmeans.cli.scaling import find_scaling, scaled
 from powerkmeans.cli.terminal import Terminal, grid
-from powerkmeans.progress import listening
+from powerkmeans.estimators.listeners import listening
 from powerkmeans.types import Iteration
 
 

@@ -13,8 +13,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from helpers import blobs, make_engine, make_problem
 from powerkmeans import KernelPowerKMeans
-from powerkmeans.engines import blas
-from powerkmeans.engines.blas import single_threaded_blas
+from powerkmeans.compute import blas
+from powerkmeans.compute.blas import single_threaded_blas
 from powerkmeans.objective.block import block_statistics, prepare
 from powerkmeans.types import Parameters
 

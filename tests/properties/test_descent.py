@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers import make_engine, make_present, make_problem, pass_over
-from powerkmeans.solver.annealing import Geometric, Hard
 from powerkmeans.solver.mm import minimise
+from powerkmeans.solver.schedules import Geometric, Hard
 from powerkmeans.types import Parameters
 
 

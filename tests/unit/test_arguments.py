@@ -11,9 +11,13 @@ import numpy as np
 import pytest
 
 from helpers import blobs, make_engine, make_present, make_problem
-from powerkmeans import KernelPowerKMeans, fit
+from powerkmeans import KernelPowerKMeans
+from powerkmeans.compute.native.arguments import MapCall, PassCall
+from powerkmeans.compute.native.compiled import CompiledKernel, FastMap
+from powerkmeans.compute.native.library import TARGETS, open_library
+from powerkmeans.compute.passes import RawInput, choose_kernel
 from powerkmeans.engines import NumpyOptions
-from powerkmeans.features.maps import (
+from powerkmeans.features.maps.maps import (
     CentredMap,
     FourierMap,
     IdentityMap,
@@ -21,10 +25,7 @@ from powerkmeans.features.maps import (
     make_fourier,
     make_nystroem,
 )
-from powerkmeans.kernels import RawInput, choose_kernel
-from powerkmeans.kernels.arguments import MapCall, PassCall
-from powerkmeans.kernels.compiled import CompiledKernel, FastMap
-from powerkmeans.kernels.library import TARGETS, open_library
+from powerkmeans.fitting import fit
 from powerkmeans.objective.block import block_statistics, prepare
 from powerkmeans.objective.membership import Possibilistic
 from powerkmeans.types import Block, Parameters

@@ -7,8 +7,8 @@ import pytest
 
 from helpers import make_problem
 from powerkmeans.objective.distances import squared_distances
-from powerkmeans.solver.initialize import plus_plus
 from powerkmeans.solver.mm import groups_together
+from powerkmeans.solver.starts import plus_plus
 from powerkmeans.types import Parameters
 
 

@@ -10,7 +10,14 @@ from sklearn.kernel_approximation import Nystroem
 from powerkmeans import KernelPowerKMeans, suggest_n_components
 from powerkmeans.features.bandwidth import median_distance, weighted_median
 from powerkmeans.features.kernels import KERNELS, draw_frequencies
-from powerkmeans.features.maps import FourierMap, IdentityMap, make_centred, make_fourier, make_nystroem, whole
+from powerkmeans.features.maps.maps import (
+    FourierMap,
+    IdentityMap,
+    make_centred,
+    make_fourier,
+    make_nystroem,
+    whole,
+)
 
 ISOTROPIC = [name for name in KERNELS if name != "laplacian"]
 
@@ -97,7 +104,7 @@ def test_landmarks_of_sparse_rows_need_no_dense_copy_of_them(kernel, monkeypatch
     dense = feature_map(X.toarray(), np)
     assert feature_map(X, np) == pytest.approx(dense, abs=1e-10)
     if KERNELS[kernel].takes_sparse:
-        monkeypatch.setattr("powerkmeans.features.maps.as_dense", lambda rows: pytest.fail("made dense"))
+        monkeypatch.setattr("powerkmeans.features.maps.maps.as_dense", lambda rows: pytest.fail("made dense"))
         assert feature_map(X, np) == pytest.approx(dense, abs=1e-10)
 
 

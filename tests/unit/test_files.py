@@ -10,8 +10,9 @@ import stat
 import numpy as np
 import pytest
 
-from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, files
+from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
 from powerkmeans.report import write_report
+from powerkmeans.support import files
 
 X = np.random.default_rng(0).normal(size=(60, 3)) + 9.0 * (np.arange(60) % 3)[:, None]
 ANSWERS = ("predict", "predict_proba", "transform", "typicality", "outlier_score")

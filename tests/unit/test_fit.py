@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from powerkmeans import KernelPowerKMeans
-from powerkmeans.fit import _reordered
+from powerkmeans.fitting.fit import _reordered
 from powerkmeans.types import Iteration
 
 

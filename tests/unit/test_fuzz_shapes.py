@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from benchmarks.fuzz import sanitized, shapes
 
-from powerkmeans.kernels.compiled import CompiledKernel
-from powerkmeans.kernels.library import find_target
+from powerkmeans.compute.native.compiled import CompiledKernel
+from powerkmeans.compute.native.library import find_target
 
 pytestmark = pytest.mark.skipif(find_target() is None, reason="powerkmeans was installed without a C++ compiler")
 

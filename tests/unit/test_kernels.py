@@ -11,12 +11,14 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from helpers import blobs, make_engine, make_present, make_problem, make_views
-from powerkmeans import KernelPowerKMeans, kernels
-from powerkmeans.engines import NumpyEngine, NumpyOptions
-from powerkmeans.features.maps import make_centred, make_fourier
-from powerkmeans.kernels import RawInput, choose_kernel
-from powerkmeans.kernels.compiled import CompiledKernel, FastMap
-from powerkmeans.kernels.library import TARGETS, open_library
+from powerkmeans import KernelPowerKMeans
+from powerkmeans.compute import passes
+from powerkmeans.compute.engine import RowEngine
+from powerkmeans.compute.native.compiled import CompiledKernel, FastMap
+from powerkmeans.compute.native.library import TARGETS, open_library
+from powerkmeans.compute.passes import RawInput, choose_kernel
+from powerkmeans.engines import NumpyOptions
+from powerkmeans.features.maps.maps import make_centred, make_fourier
 from powerkmeans.objective import block
 from powerkmeans.objective.block import block_statistics, prepare
 from powerkmeans.types import Parameters
@@ -151,7 +153,7 @@ def test_sums_from_raw_rows_are_those_of_their_features(compiled, dtype, members
     problem = make_problem([0.3 * rng.normal(size=(10, 18)) for _ in maps], membership)
     parameters = replace(parameters, centers=0.2 * rng.normal(size=(shape[1], 18 * len(maps))))
     inputs = prepare(parameters, s, problem, np.dtype(dtype))
-    rows = NumpyEngine(make_views(views, weight, present), NumpyOptions())
+    rows = RowEngine(make_views(views, weight, present), NumpyOptions())
     assert compiled.takes_raw(inputs, maps, tuple(views))
     found = rows.fold(compiled.raw_statistics, RawInput(inputs, maps))
     assert_same(found, rows.with_features(maps, keep=False).fold(block_statistics, inputs), dtype)
@@ -201,7 +203,7 @@ def test_rows_that_overflow_are_named(compiled):
     X[70] = 3e38
     problem = make_problem([np.eye(18)])
     inputs = prepare(Parameters(np.zeros((2, 18)), np.ones(1)), -2.0, problem, np.dtype(np.float32))
-    rows = NumpyEngine(make_views([X]), NumpyOptions())
+    rows = RowEngine(make_views([X]), NumpyOptions())
     with pytest.raises(ValueError, match=r"overflow float32 \(row 70\)"):
         rows.fold(compiled.raw_statistics, RawInput(inputs, (exact,)))
 
@@ -222,9 +224,9 @@ def test_kernels_travel_between_processes(compiled):
 
 
 def test_without_a_library_there_is_numpy(monkeypatch):
-    monkeypatch.setattr(kernels, "find_target", lambda: None)
+    monkeypatch.setattr(passes, "find_target", lambda: None)
     assert choose_kernel("auto").name == "numpy"
-    with pytest.raises(ValueError, match=r"run `python -m powerkmeans.kernels`"):
+    with pytest.raises(ValueError, match=r"run `python -m powerkmeans.compute.native`"):
         choose_kernel("compiled")
     X, _ = blobs()
     with pytest.raises(ValueError, match="kernel='compiled' is not available"):

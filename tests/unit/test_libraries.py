@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from powerkmeans import KernelPowerKMeans
-from powerkmeans.kernels import build, choose_kernel, library
-from powerkmeans.kernels.library import TARGETS, open_library, why_missing
+from powerkmeans.compute.native import build, library
+from powerkmeans.compute.native.library import TARGETS, open_library, why_missing
+from powerkmeans.compute.passes import choose_kernel
 
 BUILT = [target for target in TARGETS if open_library(target) is not None]
 needs_library = pytest.mark.skipif(not BUILT, reason="powerkmeans was installed without a C++ compiler")
@@ -81,7 +82,9 @@ def test_a_damaged_library_is_not_opened(installed, opened, how):
     assert library.find_target() is None
     assert opened == []
     assert why_missing() == f"{path} is damaged: its content is not what its name says"
-    with pytest.raises(ValueError, match=r"baseline-.*\.so is damaged.*run `python -m powerkmeans.kernels`"):
+    with pytest.raises(
+        ValueError, match=r"baseline-.*\.so is damaged.*run `python -m powerkmeans.compute.native`"
+    ):
         choose_kernel("compiled")
     assert choose_kernel("auto").name == "numpy"
 
@@ -263,7 +266,7 @@ def test_the_sources_compile_without_a_warning():
 
 @needs_library
 def test_the_command_tells_what_it_did(tmp_path):
-    command = [sys.executable, "-m", "powerkmeans.kernels", "--into", str(tmp_path / "new")]
+    command = [sys.executable, "-m", "powerkmeans.compute.native", "--into", str(tmp_path / "new")]
     environment = {**os.environ, "CXX": fake_compiler(tmp_path)}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 1

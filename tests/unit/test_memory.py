@@ -8,9 +8,9 @@ import sys
 import pytest
 
 import powerkmeans.cli.memory
-import powerkmeans.features.dimension
-import powerkmeans.features.exact
-from powerkmeans.memory import GIB, available_memory
+import powerkmeans.features.maps.exact
+import powerkmeans.features.size
+from powerkmeans.support.memory import GIB, available_memory
 
 MIB = 2**20
 UNLIMITED_FIRST = 9223372036854771712
@@ -105,7 +105,7 @@ def test_files_of_another_form_are_passed_over(machine, text):
 def test_the_limit_on_the_address_space_counts():
     pytest.importorskip("resource")
     code = (
-        "import resource; from powerkmeans.memory import available_memory\n"
+        "import resource; from powerkmeans.support.memory import available_memory\n"
         f"resource.setrlimit(resource.RLIMIT_AS, ({GIB}, resource.getrlimit(resource.RLIMIT_AS)[1]))\n"
         f"assert 0 < available_memory() < {GIB}, available_memory()"
     )
@@ -114,5 +114,5 @@ def test_the_limit_on_the_address_space_counts():
 
 
 def test_everyone_asks_the_same_probe():
-    for module in (powerkmeans.cli.memory, powerkmeans.features.exact, powerkmeans.features.dimension):
+    for module in (powerkmeans.cli.memory, powerkmeans.features.maps.exact, powerkmeans.features.size):
         assert module.available_memory is available_memory

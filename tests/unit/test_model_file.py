@@ -17,10 +17,11 @@ from benchmarks.fuzz.subjects import subjects
 
 import powerkmeans
 from helpers import blobs
-from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, model_io
+from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
 from powerkmeans.exceptions import ModelFileError
-from powerkmeans.model_file import archive as container
-from powerkmeans.model_file import text
+from powerkmeans.models import saving
+from powerkmeans.models.files import archive as container
+from powerkmeans.models.files import text
 
 DATA = Path(__file__).parents[1] / "data"
 X, _ = blobs(spread=1.5)
@@ -31,7 +32,7 @@ def parts(tmp_path_factory):
     """The header and the arrays of a small model, and a way to load them changed."""
     path = tmp_path_factory.mktemp("models") / "model.npz"
     KernelPowerKMeans(3, n_components=6, random_state=0).fit(X).partial_fit(X[:9]).save(path)
-    header, arrays = model_io.read(path)
+    header, arrays = saving.read(path)
     return header, arrays, path
 
 
@@ -315,9 +316,9 @@ def test_sizes_of_64_bits(parts, tmp_path, monkeypatch):
     """As beyond two gigabytes, which a smaller limit stands for."""
     header, arrays, _ = parts
     monkeypatch.setattr(zipfile, "ZIP64_LIMIT", 2000)
-    model_io.write(tmp_path / "large.npz", header, arrays)
+    saving.write(tmp_path / "large.npz", header, arrays)
     assert b"PK\x06\x07" in (tmp_path / "large.npz").read_bytes()[-64:]
-    again, found = model_io.read(tmp_path / "large.npz")
+    again, found = saving.read(tmp_path / "large.npz")
     assert again == header
     assert all(np.array_equal(found[name], array) for name, array in arrays.items())
     with zipfile.ZipFile(tmp_path / "large.npz") as archive:
@@ -354,7 +355,7 @@ def test_files_of_the_first_version_answer_as_they_did(name, tmp_path):
 
 
 def test_what_was_kept_beside_a_file_of_the_first_version():
-    _, extra = model_io.load_with_extra(DATA / "format1_kernel.npz", {"KernelPowerKMeans": KernelPowerKMeans})
+    _, extra = saving.load_with_extra(DATA / "format1_kernel.npz", {"KernelPowerKMeans": KernelPowerKMeans})
     assert extra.pop("scale").tolist() == [0, 1, 2]
     assert extra == {"columns": ["a"], "limit": -np.inf}
 
@@ -366,7 +367,7 @@ def test_what_could_not_be_loaded_is_not_saved(tmp_path):
         model.save(tmp_path / "model.npz")
     assert not list(tmp_path.iterdir())
     with pytest.raises(ValueError, match="cannot be written as JSON"):
-        model_io.save_estimator(model.set_params(s_init=-5.0), tmp_path / "model.npz", {"what": object()})
+        saving.save_estimator(model.set_params(s_init=-5.0), tmp_path / "model.npz", {"what": object()})
 
 
 def test_every_kind_of_model_survives(tmp_path):
@@ -384,7 +385,7 @@ def test_views_that_were_laid_out_in_one_table(tmp_path, name):
         2, views={"a": slice(0, 2), "b": [2, 4]}, feature_map="identity", random_state=0
     ).fit(X)
     model.save(tmp_path / "model.npz")
-    header, arrays = model_io.read(tmp_path / "model.npz")
+    header, arrays = saving.read(tmp_path / "model.npz")
     for columns in (
         None,
         {"dict": {"a": {"list": [0, 1]}}},

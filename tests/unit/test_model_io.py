@@ -10,9 +10,10 @@ import pytest
 
 import powerkmeans
 from helpers import blobs
-from powerkmeans import KernelPowerKMeans, model_io
+from powerkmeans import KernelPowerKMeans
 from powerkmeans.engines import NumpyOptions
 from powerkmeans.exceptions import ModelFileError
+from powerkmeans.models import saving
 
 X, _ = blobs(spread=1.5)
 
@@ -54,15 +55,15 @@ def test_what_a_writer_adds_is_kept_beside_the_model(tmp_path):
         "limit": None,
         "deep": [{"x": -np.inf, "y": (1, "z")}],
     }
-    model_io.save_estimator(model, tmp_path / "model.npz", extra)
+    saving.save_estimator(model, tmp_path / "model.npz", extra)
     classes = {"KernelPowerKMeans": KernelPowerKMeans}
-    copy, found = model_io.load_with_extra(tmp_path / "model.npz", classes)
+    copy, found = saving.load_with_extra(tmp_path / "model.npz", classes)
     assert np.array_equal(copy.predict(X), model.labels_)
     assert np.array_equal(found.pop("scale"), extra.pop("scale"))
     assert found == extra
     assert np.array_equal(powerkmeans.load(tmp_path / "model.npz").labels_, model.labels_)
     model.save(tmp_path / "plain.npz")
-    assert model_io.load_with_extra(tmp_path / "plain.npz", classes)[1] is None
+    assert saving.load_with_extra(tmp_path / "plain.npz", classes)[1] is None
 
 
 def test_names_infinities_and_given_centroids_survive(tmp_path):
@@ -93,9 +94,9 @@ def test_the_file_is_plain_arrays_and_strict_json(tmp_path):
 
 def test_a_file_from_before_groups_were_kept_still_loads(tmp_path):
     KernelPowerKMeans(2, random_state=0).fit(X).save(tmp_path / "model.pkm")
-    header, arrays = model_io.read(tmp_path / "model.pkm")
+    header, arrays = saving.read(tmp_path / "model.pkm")
     del arrays["history.groups"]
-    model_io.write(tmp_path / "old.pkm", {**header, "version": 1}, arrays)
+    saving.write(tmp_path / "old.pkm", {**header, "version": 1}, arrays)
     loaded = KernelPowerKMeans.load(tmp_path / "old.pkm")
     assert loaded.history_["groups"].shape == (loaded.n_iter_, 0)
 
@@ -109,7 +110,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     def full(*args, **kwargs):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(model_io, "write_archive", full)
+    monkeypatch.setattr(saving, "write_archive", full)
     with pytest.raises(OSError, match=r"Cannot write the file: No space left on device.*model\.npz"):
         model.save(path, overwrite=True)
     assert path.read_bytes() == before

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from helpers import blobs
-from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, fit
-from powerkmeans.engines import NumpyEngine
-from powerkmeans.fitting import collapse, pilot
-from powerkmeans.objective.collapse import mean_sums, pull_sums, scatter_sums
-from powerkmeans.settings import check_settings
+from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
+from powerkmeans.compute.engine import RowEngine
+from powerkmeans.estimators import listeners
+from powerkmeans.fitting import collapse, fit, pilot
+from powerkmeans.inputs.settings import check_settings
+from powerkmeans.objective.linearised import mean_sums, pull_sums, scatter_sums
 from powerkmeans.types import Views
 
 
@@ -79,10 +80,8 @@ def test_a_stopped_fit_says_so():
             self.left -= 1
             return self.left < 0
 
-    from powerkmeans import progress
-
     for after in (5, 70, 90):
-        original = progress.make_listener
+        original = listeners.make_listener
 
         def listening(*arguments, after=after, original=original):
             listener, stop = original(*arguments), Stop(after)
@@ -99,13 +98,13 @@ def test_a_stopped_fit_says_so():
 
 
 def test_lambda_and_the_baseline_need_no_pass_over_all_rows(monkeypatch):
-    seen, fold = [], NumpyEngine.fold
+    seen, fold = [], RowEngine.fold
 
     def counted(engine, function, parameters):
         seen.append((engine.n_samples, function))
         return fold(engine, function, parameters)
 
-    monkeypatch.setattr(NumpyEngine, "fold", counted)
+    monkeypatch.setattr(RowEngine, "fold", counted)
     views = {"left": X[:, :3], "right": X[:, 3:]}
     model = MultiViewPowerKMeans(6, random_state=0).fit(views)
     before = seen[: next(i for i, (n, f) in enumerate(seen) if f is pull_sums)]

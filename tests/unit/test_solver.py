@@ -8,15 +8,15 @@ import pytest
 
 from helpers import blobs, make_engine, make_problem, pass_over
 from powerkmeans import critical_exponent
-from powerkmeans.fit import choose_restart
-from powerkmeans.model import Restart
+from powerkmeans.fitting.fit import choose_restart
+from powerkmeans.models.model import Restart
 from powerkmeans.objective.membership import make_membership
 from powerkmeans.objective.updates import entropic_weights, updated
-from powerkmeans.solver.annealing import Geometric, Hard, Pace, Unfolding, critical_value
-from powerkmeans.solver.initialize import plus_plus, random_rows
 from powerkmeans.solver.mm import _settled, _Snapshot, count_apart, minimise
 from powerkmeans.solver.relocate import _recovered, propose_move
-from powerkmeans.streams import thin
+from powerkmeans.solver.schedules import Geometric, Hard, Pace, Unfolding, critical_value
+from powerkmeans.solver.starts import plus_plus, random_rows
+from powerkmeans.support.draws import thin
 from powerkmeans.types import Parameters, Status
 
 

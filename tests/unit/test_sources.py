@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 from npy_headers import DAMAGED, READABLE
-from powerkmeans import files
-from powerkmeans.files import Target
 from powerkmeans.sources import Source, SourceChangedError, open_source, read_ahead, write_rows
 from powerkmeans.sources.stream import reblocked
+from powerkmeans.support import files
+from powerkmeans.support.files import Target
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(103, 5))

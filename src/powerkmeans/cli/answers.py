@@ -12,7 +12,7 @@ from powerkmeans.cli.bundle import Bundle, rows_of
 from powerkmeans.cli.outputs import Columns, id_column
 from powerkmeans.cli.progress import Bar
 from powerkmeans.cli.samples import Samples
-from powerkmeans.explain import explain_views
+from powerkmeans.estimators.explain import explain_views
 
 ROWS_AT_ONCE = 2**15
 NOISE = -1

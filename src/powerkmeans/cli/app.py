@@ -17,7 +17,7 @@ import click
 import powerkmeans
 from powerkmeans.cli.commands import COMMANDS
 from powerkmeans.cli.errors import Ended, Exit, UserError
-from powerkmeans.escapes import shown
+from powerkmeans.support.escapes import shown
 
 DEBUG = "POWERKMEANS_DEBUG"
 

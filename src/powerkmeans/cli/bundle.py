@@ -19,8 +19,8 @@ from powerkmeans.cli.samples import Samples
 from powerkmeans.cli.scaling import Scaling, scaled
 from powerkmeans.estimators import KernelPowerKMeans, MultiViewPowerKMeans
 from powerkmeans.exceptions import ModelFileError
-from powerkmeans.model_file.flaws import Flaw
-from powerkmeans.model_io import load_with_extra, save_estimator
+from powerkmeans.models.files.flaws import Flaw
+from powerkmeans.models.saving import load_with_extra, save_estimator
 
 FORMAT, VERSION = "powerkmeans-input", 1
 CLASSES = {cls.__name__: cls for cls in (KernelPowerKMeans, MultiViewPowerKMeans)}

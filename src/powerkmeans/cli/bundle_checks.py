@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from powerkmeans.cli.scaling import KINDS
-from powerkmeans.model_file.flaws import Flaw
-from powerkmeans.model_file.schema import (
+from powerkmeans.models.files.flaws import Flaw
+from powerkmeans.models.files.schema import (
     Check,
     Scope,
     flag,

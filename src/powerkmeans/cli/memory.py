@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from powerkmeans.cli.errors import Exit, UserError
-from powerkmeans.memory import available_memory
+from powerkmeans.support.memory import available_memory
 
 
 def check_room(n_bytes: int, what: str) -> None:

@@ -11,10 +11,10 @@ from powerkmeans.cli.errors import Exit, UserError, near, usage
 from powerkmeans.cli.inputs import Inputs
 from powerkmeans.cli.progress import FitListener
 from powerkmeans.cli.terminal import Terminal
-from powerkmeans.engines import NumpyOptions
+from powerkmeans.compute.options import NumpyOptions
 from powerkmeans.estimators import KernelPowerKMeans, MultiViewPowerKMeans
-from powerkmeans.progress import listening
-from powerkmeans.settings import check_settings
+from powerkmeans.estimators.listeners import listening
+from powerkmeans.inputs.settings import check_settings
 
 # parameters that are set by options of their own
 _ELSEWHERE = {"n_clusters": "-k", "random_state": "--seed", "views": "--view", "verbose": "--quiet"}

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from powerkmeans.cli.manifest import NAME, Manifest, manifest_of, read_manifest
-from powerkmeans.files import beside, hand_down_mode, regular_target
+from powerkmeans.support.files import beside, hand_down_mode, regular_target
 
 
 class Step(NamedTuple):

@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from powerkmeans.cli.memory import duration
-from powerkmeans.escapes import shown
+from powerkmeans.support.escapes import shown
 from powerkmeans.types import Iteration
 
 # nothing is shown before this many seconds; no time left before that many, nor before that share of the work

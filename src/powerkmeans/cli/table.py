@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerkmeans.cli.errors import UserError, listed, near
-from powerkmeans.escapes import shown
+from powerkmeans.support.escapes import shown
 
 # where the wanted columns stand in a header: (header, name of the file) -> positions
 Choose = Callable[[Sequence[str], str], list[int]]

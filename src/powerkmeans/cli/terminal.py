@@ -21,7 +21,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from powerkmeans.cli.progress import Bar
-from powerkmeans.escapes import shown
+from powerkmeans.support.escapes import shown
 
 # a pipe has no width; nothing in it is to be cut
 _WIDE = 500

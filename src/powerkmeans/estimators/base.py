@@ -16,22 +16,23 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
-from powerkmeans.callbacks import CallbackSupportMixin
+from powerkmeans.estimators.callbacks import CallbackSupportMixin
 from powerkmeans.estimators.chunks import Collected, collect, owned
-from powerkmeans.files import Target
-from powerkmeans.fit import apply, fit_views, model_statistics, warn_if_unwell
-from powerkmeans.gram import check_exact_views
-from powerkmeans.model import FitResult, history_table, stream_table
-from powerkmeans.model_io import load_estimator, save_estimator
+from powerkmeans.estimators.listeners import make_listener
+from powerkmeans.fitting.fit import fit_views, warn_if_unwell
+from powerkmeans.inputs.kernel_matrices import check_exact_views
+from powerkmeans.inputs.settings import Settings
+from powerkmeans.inputs.views import Layout
+from powerkmeans.models.answers import apply, model_statistics
+from powerkmeans.models.model import FitResult, history_table, stream_table
+from powerkmeans.models.online import learn, rows_to_begin
+from powerkmeans.models.saving import load_estimator, save_estimator
 from powerkmeans.objective.block import PassInput, block_distances, block_labels, block_outlier_scores
-from powerkmeans.online import learn, rows_to_begin
-from powerkmeans.progress import make_listener
-from powerkmeans.settings import Settings
-from powerkmeans.streams import draw_seed
+from powerkmeans.support.draws import draw_seed
+from powerkmeans.support.files import Target
+from powerkmeans.support.values import SHARE, flag
+from powerkmeans.support.values import path as check_path
 from powerkmeans.types import Array, Block, Views
-from powerkmeans.values import SHARE, flag
-from powerkmeans.values import path as check_path
-from powerkmeans.views import Layout
 
 Path = str | os.PathLike[str] | None
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import issparse, vstack
 
+from powerkmeans.inputs.views import Layout
 from powerkmeans.types import Array, Views
-from powerkmeans.views import Layout
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,15 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from powerkmeans.callbacks import with_callbacks
 from powerkmeans.estimators.base import Path, PowerKMeansBase, learns_from_streams, target
+from powerkmeans.estimators.callbacks import with_callbacks
 from powerkmeans.estimators.unchanged import unchanged_on_failure
-from powerkmeans.model import FitResult
+from powerkmeans.inputs.settings import check_settings
+from powerkmeans.inputs.views import check_new_views, check_several_views, split_init
+from powerkmeans.models.model import FitResult
 from powerkmeans.objective.block import block_outlier_scores, block_probabilities, block_typicality
-from powerkmeans.settings import check_settings
 from powerkmeans.sources import Source
 from powerkmeans.types import Array, Views
-from powerkmeans.views import check_new_views, check_several_views, split_init
 
 
 class MultiViewPowerKMeans(PowerKMeansBase):

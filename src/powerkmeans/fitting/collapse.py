@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from powerkmeans.fitting.task import Task
-from powerkmeans.objective.collapse import CollapseInput, PullSums, moment_sums, pull_sums
+from powerkmeans.objective.linearised import CollapseInput, PullSums, moment_sums, pull_sums
 from powerkmeans.objective.membership import Fuzzy
 from powerkmeans.objective.updates import best_weights, column_scale
-from powerkmeans.solver.annealing import critical_value
-from powerkmeans.streams import stream
+from powerkmeans.solver.schedules import critical_value
+from powerkmeans.support.draws import stream
 from powerkmeans.types import Engine, Float64Array
 
 # Up to this many features the second moments are formed whole; beyond, on a leading subspace.

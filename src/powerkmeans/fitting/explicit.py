@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack, solve_triangular
 
-from powerkmeans.features.exact import CentredKernel, ExactMap
-from powerkmeans.features.maps import CentredMap
+from powerkmeans.features.maps.exact import CentredKernel, ExactMap
+from powerkmeans.features.maps.maps import CentredMap
 from powerkmeans.types import Array, Block, Engine, Float64Array, Problem, RowSample
 
 EXPLICIT_ROWS = 2048

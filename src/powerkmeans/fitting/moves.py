@@ -11,11 +11,11 @@ import numpy as np
 
 from powerkmeans.fitting.listener import Listener
 from powerkmeans.fitting.task import Task
-from powerkmeans.model import Restart
+from powerkmeans.models.model import Restart
 from powerkmeans.objective.block import block_labels, prepare
 from powerkmeans.objective.updates import column_scale
-from powerkmeans.solver.annealing import Hard
 from powerkmeans.solver.relocate import drop_least, propose_move, split_most
+from powerkmeans.solver.schedules import Hard
 from powerkmeans.types import (
     Array,
     Block,

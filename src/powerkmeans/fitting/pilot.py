@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from powerkmeans.engines import open_engine
-from powerkmeans.fitting.preparation import seen_through, subsample
+from powerkmeans.compute.engine import open_engine
+from powerkmeans.fitting.prepare import seen_through, subsample
 from powerkmeans.fitting.task import Task
 from powerkmeans.types import Views
 

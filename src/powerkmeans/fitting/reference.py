@@ -10,7 +10,7 @@ import numpy as np
 from powerkmeans.features.bandwidth import weighted_median
 from powerkmeans.fitting.starts import place_rows
 from powerkmeans.fitting.task import Task, rows_of_view
-from powerkmeans.solver.annealing import Hard
+from powerkmeans.solver.schedules import Hard
 from powerkmeans.types import Float64Array
 
 # reference distances this far below or above the scatter leave the range of single precision

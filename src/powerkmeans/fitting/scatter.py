@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from powerkmeans.features.exact import PRECOMPUTED, ExactMap
-from powerkmeans.features.maps import BaseMap, IdentityMap
+from powerkmeans.features.maps.exact import PRECOMPUTED, ExactMap
+from powerkmeans.features.maps.maps import BaseMap, IdentityMap
 from powerkmeans.types import Engine, Float64Array
 
 # a mean squared distance below this share of the squared norms is rounding, not structure

@@ -8,15 +8,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from powerkmeans.checks import check_init, check_shares
 from powerkmeans.fitting.collapse import Collapse
 from powerkmeans.fitting.task import Task, rows_of_view
-from powerkmeans.settings import Settings
-from powerkmeans.solver.annealing import SMALLEST_START, Geometric, Hard, Schedule, Unfolding
-from powerkmeans.solver.initialize import cloud, plus_plus, random_rows
-from powerkmeans.streams import thin
+from powerkmeans.inputs.centers import check_init, check_shares
+from powerkmeans.inputs.settings import Settings
+from powerkmeans.solver.schedules import SMALLEST_START, Geometric, Hard, Schedule, Unfolding
+from powerkmeans.solver.starts import cloud, plus_plus, random_rows
+from powerkmeans.support.draws import thin
+from powerkmeans.support.warn import warn_caller
 from powerkmeans.types import Float64Array, Parameters, RowSample
-from powerkmeans.warn import warn_caller
 
 # multiples of the critical exponent at which runs begin
 CLOUD_MULTIPLE, OTHER_MULTIPLE = 0.9, 1.2

@@ -8,17 +8,17 @@ from functools import cached_property
 
 import numpy as np
 
-from powerkmeans.engines import open_engine
-from powerkmeans.engines.rows import zero_where_absent
-from powerkmeans.features.maps import IdentityMap, make_centred
-from powerkmeans.fitting.preparation import SAMPLE_BYTES, Prepared, subsample
-from powerkmeans.kernels import RawInput
+from powerkmeans.compute.engine import open_engine
+from powerkmeans.compute.passes import RawInput
+from powerkmeans.compute.sampling import zero_where_absent
+from powerkmeans.features.maps.maps import IdentityMap, make_centred
+from powerkmeans.fitting.prepare import SAMPLE_BYTES, Prepared, subsample
+from powerkmeans.inputs.settings import Settings
 from powerkmeans.objective.block import block_statistics, prepare_training
 from powerkmeans.objective.updates import objective_value
-from powerkmeans.settings import Settings
-from powerkmeans.solver.annealing import Schedule
 from powerkmeans.solver.mm import minimise
-from powerkmeans.streams import stream
+from powerkmeans.solver.schedules import Schedule
+from powerkmeans.support.draws import stream
 from powerkmeans.types import (
     FeatureMap,
     Float64Array,

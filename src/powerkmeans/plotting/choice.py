@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from powerkmeans.choose import KChoice
+from powerkmeans.choose.number import KChoice
 from powerkmeans.plotting.style import (
     Axes,
     EndLabel,

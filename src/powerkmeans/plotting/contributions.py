@@ -7,11 +7,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from powerkmeans.explain import explain_views
+from powerkmeans.estimators.explain import explain_views
 from powerkmeans.plotting.checks import check_model
 from powerkmeans.plotting.style import Figure, Palette, bare, palette_of, panels, small
+from powerkmeans.support.values import numbers, same_length, wrong
 from powerkmeans.types import Array
-from powerkmeans.values import numbers, same_length, wrong
 
 # columns of the table and what their panels are called
 _COLUMNS = {

@@ -20,8 +20,8 @@ from powerkmeans.plotting.style import (
     panels,
     small,
 )
+from powerkmeans.support.values import numbers, real, same_length, word, word_or, wrong
 from powerkmeans.types import Array
-from powerkmeans.values import numbers, real, same_length, word, word_or, wrong
 
 _QUANTITIES = {
     "inertia": "cost of k-means\nin feature space",

@@ -7,16 +7,16 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.decomposition import PCA
 
-from powerkmeans.engines import open_engine
+from powerkmeans.compute.engine import open_engine
 from powerkmeans.estimators.base import PowerKMeansBase
-from powerkmeans.fit import apply
+from powerkmeans.models.answers import apply
 from powerkmeans.objective.block import PassInput, block_distances, block_labels, block_outlier_scores
 from powerkmeans.objective.space import gram_matrix
 from powerkmeans.objective.updates import column_scale
 from powerkmeans.plotting.checks import check_model, has_typicality
 from powerkmeans.plotting.style import Axes, Figure, Palette, bare, halo, needed, one_axes, palette_of, small
+from powerkmeans.support.values import SHARE, integer, integers, numbers, same_length, word, wrong
 from powerkmeans.types import Array, Block, Views
-from powerkmeans.values import SHARE, integer, integers, numbers, same_length, word, wrong
 
 _METHODS = ("auto", "pca", "centroids", "umap")
 # beyond this many clusters their labels would cover the picture

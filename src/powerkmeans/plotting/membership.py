@@ -8,8 +8,8 @@ import numpy as np
 
 from powerkmeans.plotting.checks import check_model, has_typicality
 from powerkmeans.plotting.style import Axes, Figure, Palette, bare, palette_of, panels, small
+from powerkmeans.support.values import flag, integers, numbers, same_length, word_or
 from powerkmeans.types import Array
-from powerkmeans.values import flag, integers, numbers, same_length, word_or
 
 # the space between clusters, as a share of all samples, and the smallest that gets a label of its own
 _SPACE, _LABELLED = 0.02, 0.012

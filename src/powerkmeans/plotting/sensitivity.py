@@ -26,8 +26,8 @@ from powerkmeans.plotting.style import (
     palette_of,
     small,
 )
+from powerkmeans.support.values import flag, integer, integers, numbers, real, text, word_or, wrong
 from powerkmeans.types import Array
-from powerkmeans.values import flag, integer, integers, numbers, real, text, word_or, wrong
 
 Score = Callable[[Array], float]
 _AGREEMENT = "agreement with the model's own labels (adjusted Rand)"

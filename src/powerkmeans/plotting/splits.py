@@ -7,12 +7,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from powerkmeans.choose import KChoice
-from powerkmeans.choosing.splits import joined
+from powerkmeans.choose.number import KChoice
+from powerkmeans.choose.splits import joined
 from powerkmeans.plotting.checks import check_model
 from powerkmeans.plotting.style import Axes, Figure, Palette, bare, log_axis, one_axes, palette_of, small
+from powerkmeans.support.values import flag, integer, numbers, word_or
 from powerkmeans.types import Array
-from powerkmeans.values import flag, integer, numbers, word_or
 
 _THINNEST, _THICKEST = 1.2, 5.0
 
@@ -36,7 +36,7 @@ class Branch:
 
 
 def split_tree(groups: Array, s: Array) -> Branch:
-    """The tree of separations; see :func:`powerkmeans.choosing.splits.joined` for where clusters part."""
+    """The tree of separations; see :func:`powerkmeans.choose.splits.joined` for where clusters part."""
     n_clusters = groups.shape[1]
     return Branch((0,), np.inf) if n_clusters == 1 else _branches(joined(groups, s), n_clusters)
 

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from powerkmeans.support.values import wrong
 from powerkmeans.types import Array
-from powerkmeans.values import wrong
 
 Axes = Any
 Figure = Any

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils import _safe_indexing
 
-from powerkmeans.engines.blas import single_threaded_blas
+from powerkmeans.compute.blas import single_threaded_blas
 from powerkmeans.estimators.base import PowerKMeansBase
-from powerkmeans.explain import ViewTable, view_table
-from powerkmeans.features.exact import CentredKernel
+from powerkmeans.features.maps.exact import CentredKernel
+from powerkmeans.inputs.tables import is_several, named_tables
+from powerkmeans.models.explain import ViewTable, view_table
 from powerkmeans.objective.block import block_probabilities
 from powerkmeans.report.markup import plain_text
 from powerkmeans.report.original import OriginalView, original_views
@@ -28,9 +29,8 @@ from powerkmeans.report.samples import (
     summarise,
     take_rows,
 )
-from powerkmeans.tables import is_several, named_tables
+from powerkmeans.support.values import naming, wrong
 from powerkmeans.types import Array, Views
-from powerkmeans.values import naming, wrong
 
 
 @dataclass(frozen=True)

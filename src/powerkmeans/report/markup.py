@@ -10,7 +10,7 @@ import math
 import re
 from typing import Any
 
-from powerkmeans.escapes import shown
+from powerkmeans.support.escapes import shown
 
 # longer names are cut: a page is no place for a kilobyte of identifier
 LONGEST_TEXT = 120

@@ -10,10 +10,8 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from powerkmeans.estimators.base import PowerKMeansBase
-from powerkmeans.features.exact import PRECOMPUTED
-from powerkmeans.report.markup import plain_text
-from powerkmeans.sources import Source
-from powerkmeans.tables import (
+from powerkmeans.features.maps.exact import PRECOMPUTED
+from powerkmeans.inputs.tables import (
     as_table,
     column_groups,
     column_names,
@@ -23,8 +21,10 @@ from powerkmeans.tables import (
     named_tables,
     plain_label,
 )
+from powerkmeans.report.markup import plain_text
+from powerkmeans.sources import Source
+from powerkmeans.support.values import naming, shown, text
 from powerkmeans.types import Float64Array
-from powerkmeans.values import naming, shown, text
 
 # numbers of a block: eight megabytes
 BLOCK_NUMBERS = 2**20

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.extmath import randomized_svd
 
 from powerkmeans.estimators.base import PowerKMeansBase
-from powerkmeans.features.exact import CentredKernel
+from powerkmeans.features.maps.exact import CentredKernel
 from powerkmeans.report.samples import Rows, take_rows
 from powerkmeans.types import Array, Float64Array, Views
 

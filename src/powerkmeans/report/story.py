@@ -12,7 +12,7 @@ import numpy as np
 import scipy
 import sklearn
 
-from powerkmeans.explain import ViewTable
+from powerkmeans.models.explain import ViewTable
 from powerkmeans.report.markup import count, counted, number, percent, plain_text
 from powerkmeans.report.samples import Samples
 from powerkmeans.types import Status

@@ -9,12 +9,12 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from powerkmeans.estimators.base import PowerKMeansBase
-from powerkmeans.files import explained, free_target, replacing
 from powerkmeans.report.facts import gather
 from powerkmeans.report.markup import plain_text
 from powerkmeans.report.page import render
-from powerkmeans.values import path as check_path
-from powerkmeans.values import text, word_or
+from powerkmeans.support.files import explained, free_target, replacing
+from powerkmeans.support.values import path as check_path
+from powerkmeans.support.values import text, word_or
 
 _TEXT_OR_NONE = word_or((None,), text, "a str")
 

@@ -10,7 +10,7 @@ import numpy as np
 from powerkmeans.objective.distances import squared_distances
 from powerkmeans.objective.space import gram_matrix
 from powerkmeans.objective.updates import column_scale, objective_value, shift_norms, updated
-from powerkmeans.solver.annealing import Pace, Schedule
+from powerkmeans.solver.schedules import Pace, Schedule
 from powerkmeans.types import (
     Array,
     Float64Array,

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from powerkmeans.escapes import shown
 from powerkmeans.sources.columns import Columns
 from powerkmeans.sources.stream import read_ahead
+from powerkmeans.support.escapes import shown
 
 LONGEST_NAME = 40
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from powerkmeans.values import naming, shown
+from powerkmeans.support.values import naming, shown
 
 # what users pass as ``columns``, once it has been looked at
 Columns = tuple[str | int, ...] | None

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.lib import format as npy_format
 from numpy.typing import DTypeLike, NDArray
 
-from powerkmeans.files import Target, explained, free_target, replacing
 from powerkmeans.sources.base import Source
 from powerkmeans.sources.stream import close
+from powerkmeans.support.files import Target, explained, free_target, replacing
 
 
 def write_rows(

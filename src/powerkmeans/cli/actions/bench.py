@@ -14,9 +14,9 @@ from sklearn.cluster import KMeans
 
 from powerkmeans.cli.errors import usage
 from powerkmeans.cli.terminal import Terminal, grid, heading
-from powerkmeans.engines import NumpyOptions
+from powerkmeans.compute.options import NumpyOptions
 from powerkmeans.estimators import KernelPowerKMeans
-from powerkmeans.fit import model_statistics
+from powerkmeans.models.answers import model_statistics
 from powerkmeans.types import Views
 
 _LLOYD_STEPS = 10

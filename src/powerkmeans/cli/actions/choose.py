@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from rich.text import Text
 
-from powerkmeans.choose import choose_k
+from powerkmeans.choose.number import choose_k
 from powerkmeans.cli.errors import UserError, usage
 from powerkmeans.cli.inputs import InputOptions, chosen, read_inputs, tell_input
 from powerkmeans.cli.modelling import ModelOptions

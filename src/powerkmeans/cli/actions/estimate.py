@@ -14,10 +14,10 @@ from powerkmeans.cli.inputs import Inputs
 from powerkmeans.cli.memory import duration, size
 from powerkmeans.cli.modelling import fitted
 from powerkmeans.cli.terminal import Terminal, facts, heading
-from powerkmeans.engines import NumpyOptions
+from powerkmeans.compute.options import NumpyOptions
 from powerkmeans.estimators import KernelPowerKMeans, MultiViewPowerKMeans
 from powerkmeans.fitting.pilot import PILOT_ROWS, ROWS_PER_CLUSTER, SMALLER
-from powerkmeans.memory import available_memory
+from powerkmeans.support.memory import available_memory
 
 # rows of the first probe, at least so many and so many a cluster; the second has that many times as many
 _PROBE_ROWS, _PROBE_PER_CLUSTER, _LARGER = 1000, 20, 4

@@ -14,7 +14,7 @@ from powerkmeans.cli.bundle import Bundle, load_bundle
 from powerkmeans.cli.errors import counted
 from powerkmeans.cli.manifest import check_run
 from powerkmeans.cli.terminal import Terminal, facts, grid, heading, number
-from powerkmeans.escapes import shown
+from powerkmeans.support.escapes import shown
 
 
 def run(options: dict[str, Any]) -> None:

@@ -13,8 +13,8 @@ from threadpoolctl import threadpool_info
 import powerkmeans
 from powerkmeans.cli.memory import size
 from powerkmeans.cli.terminal import Terminal, facts, heading
-from powerkmeans.kernels.library import TARGETS, find_target, open_library
-from powerkmeans.memory import available_memory
+from powerkmeans.compute.native.library import TARGETS, find_target, open_library
+from powerkmeans.support.memory import available_memory
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "click", "rich", "pyarrow", "zarr", "h5py", "matplotlib")
 # formats, the package that reads them, and the extra that installs it
@@ -92,7 +92,7 @@ def _engine() -> dict[str, Any]:
     advice = (
         "NumPy is there too: --engine numpy"
         if target
-        else "a C++ compiler and `python -m powerkmeans.kernels` make it several times faster"
+        else "a C++ compiler and `python -m powerkmeans.compute.native` make it several times faster"
     )
     return {
         "default": "numpy" if target is None else "compiled",

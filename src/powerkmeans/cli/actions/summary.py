@@ -13,7 +13,7 @@ from powerkmeans.cli.inputs import Inputs
 from powerkmeans.cli.memory import duration
 from powerkmeans.cli.outputs import Outputs
 from powerkmeans.cli.terminal import NOTHING, Terminal, facts, grid, heading, number, share_bar
-from powerkmeans.escapes import shown
+from powerkmeans.support.escapes import shown
 
 _MOST_CLUSTERS = 40
 

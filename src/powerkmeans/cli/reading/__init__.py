@@ -13,8 +13,8 @@ from powerkmeans.cli.reading.arrow import read_arrow
 from powerkmeans.cli.reading.hdf5 import read_h5ad, read_h5mu
 from powerkmeans.cli.reading.text import read_text
 from powerkmeans.cli.table import Request, Table
-from powerkmeans.escapes import shown
 from powerkmeans.sources.zarr import is_zarr
+from powerkmeans.support.escapes import shown
 
 __all__ = ["TEXT", "Given", "extension", "named_files", "read_file"]
 

@@ -1,0 +1,70 @@
+"""Clouds without clusters, for comparison: uniform along the principal directions of the data, with their spread.
+
+Of all clouds of one piece with a given spread, centroids explain the uniform one best. What they explain of the
+data beyond that is due to gaps in it.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from powerkmeans.features.kernels import as_dense
+from powerkmeans.fitting.baseline import principal
+from powerkmeans.fitting.prepare import subsample
+from powerkmeans.fitting.task import Task
+from powerkmeans.types import Array, Float64Array, RowSample
+
+# rows that the covariance is taken on, and numbers that they may hold
+_ROWS, _ENTRIES = 2000, 2**24
+
+
+def make_cloud(full: Task, size: int, rng: np.random.Generator) -> RowSample:
+    """Features of so many rows of a cloud, centred, with the scatter of the data in each view.
+
+    The covariance is that of all views' columns side by side, so that views stay correlated as they are.
+    """
+    base = _base_rows(full, rng)
+    rows, share = [as_dense(view).astype(np.float64) for view in base.views], base.weight / np.sum(base.weight)
+    means = _means(rows, base)
+    offsets = [
+        _offset(view, mean, base.present, i) for i, (view, mean) in enumerate(zip(rows, means, strict=True))
+    ]
+    units = [max(float(share @ np.vecdot(o, o)) ** 0.5, np.finfo(np.float64).tiny) for o in offsets]
+    side = np.concatenate([offset / unit for offset, unit in zip(offsets, units, strict=True)], axis=1)
+    cloud = _uniform(side * np.sqrt(share)[:, None], size, rng)
+    parts = np.split(cloud, np.cumsum([len(mean) for mean in means])[:-1], axis=1)
+    features = []
+    for index, feature_map in enumerate(full.prepared.maps):
+        drawn = means[index] + units[index] * parts[index]
+        mapped = feature_map(drawn.astype(feature_map.dtype), np).astype(np.float64)
+        mapped -= np.mean(mapped, axis=0)
+        scatter = float(np.mean(np.vecdot(mapped, mapped)))
+        scale = math.sqrt(full.problem.scatter[index] / scatter) if scatter > 0 else 1.0
+        features.append((mapped * scale).astype(full.prepared.engine.dtype))
+    return RowSample(tuple(features), np.ones(size))
+
+
+def _base_rows(full: Task, rng: np.random.Generator) -> RowSample:
+    width = sum(view.shape[1] for view in full.prepared.sample.views)
+    return subsample(full.prepared.sample, int(np.clip(_ENTRIES // width, 100, _ROWS)), rng)
+
+
+def _means(rows: list[Float64Array], base: RowSample) -> list[Float64Array]:
+    """The mean of each view over the rows that have it."""
+    present = np.ones((len(base.weight), len(rows))) if base.present is None else base.present
+    return [np.average(view, axis=0, weights=base.weight * present[:, i]) for i, view in enumerate(rows)]
+
+
+def _offset(view: Float64Array, mean: Float64Array, present: Array | None, index: int) -> Float64Array:
+    """Rows about their mean; those that are absent are at it."""
+    return view - mean if present is None else (view - mean) * present[:, [index]]
+
+
+def _uniform(offset: Float64Array, size: int, rng: np.random.Generator) -> Float64Array:
+    """Rows of the covariance ``offset^T offset``: uniform along its leading directions, normal in what is left."""
+    spread, directions = principal(offset)
+    rest = np.sqrt(np.maximum(np.sum(offset**2, axis=0) - spread**2 @ directions**2, 0))
+    coordinates = rng.uniform(-math.sqrt(3), math.sqrt(3), (size, len(spread)))
+    return (coordinates * spread) @ directions + rng.standard_normal((size, offset.shape[1])) * rest

@@ -1,0 +1,280 @@
+"""How many clusters: several criteria side by side, and a recommendation with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from powerkmeans.choose.criteria import agreements, cost_shares, halves, labels_by_half, silhouettes
+from powerkmeans.choose.noise import make_cloud
+from powerkmeans.choose.path import Ground, labels_of, make_ground, slow_annealing, solve_all
+from powerkmeans.choose.rule import Criteria, deviations, gaps, recommend
+from powerkmeans.choose.splits import stretches
+from powerkmeans.compute.blas import single_threaded_blas
+from powerkmeans.estimators import KernelPowerKMeans, MultiViewPowerKMeans
+from powerkmeans.estimators.listeners import Printer
+from powerkmeans.features.maps.exact import PRECOMPUTED
+from powerkmeans.fitting.fit import make_task
+from powerkmeans.fitting.task import Task
+from powerkmeans.inputs.settings import Settings, check_settings
+from powerkmeans.inputs.tables import is_several
+from powerkmeans.inputs.views import check_several_views, check_single_view
+from powerkmeans.models.explain import ViewTable
+from powerkmeans.support.draws import draw_seed
+from powerkmeans.support.values import integer, wrong
+from powerkmeans.types import Array, Float64Array, Views
+
+# rows that are looked at, fewer if their features are wide; how often they are cut in halves, and how many clouds
+# of noise they are compared with
+MOST_ROWS, FEWEST_ROWS, MOST_ENTRIES = 2000, 1000, 2**21
+DRAWS, CLOUDS = 2, 3
+_SET_HERE = ("n_clusters", "s_init", "init", "n_init", "random_state", "views")
+_SEVERAL = ("entropy", "view_scaling", "view_baseline")
+Progress = Callable[[int, int, str], object]
+
+
+class AnnealingPath(NamedTuple):
+    """A slow annealing with one centroid more than ``k_max``: which of them are together at which exponent.
+
+    s : ndarray of shape (n_iter,), the exponents
+    groups : ndarray of shape (n_iter, n_centroids), for each the first of those that it has not separated from
+    sizes : ndarray of shape (n_centroids,), weight of the samples that each has in the end
+    """
+
+    s: Float64Array
+    groups: Array
+    sizes: Float64Array
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class KChoice:
+    """What :func:`choose_k` found.
+
+    Attributes
+    ----------
+    k : int
+        The recommended number of clusters; 1 if none stands out.
+    reason : str
+        Why, in plain sentences.
+    table : dict of ndarrays
+        One entry a number of clusters; ``print`` shows it as text, ``pandas.DataFrame`` takes it.
+
+        - ``k``: the number.
+        - ``cost``: what clusters leave of the loss of a single one.
+        - ``noise_cost``: what they leave of noise with the same spread.
+        - ``gap``: log of the second over the first. Above zero, clusters explain more than they do of noise.
+        - ``stability``: mean adjusted Rand index between labels from different halves of the data.
+        - ``silhouette``: mean silhouette in feature space, on a sample.
+        - ``stretch``: over how much of ``log |s|`` the annealing has as many groups.
+        - ``score``: how far the gap lies above the straight line over the range, times the stability.
+    bend_deviation : float
+        Standard deviation that the bend of the gap, the part of ``score`` beside the stability, has for noise;
+        bends below five times as much count for nothing.
+    path : AnnealingPath
+        The annealing behind ``stretch``, for :class:`powerkmeans.plotting.SplitDisplay`.
+
+    """
+
+    k: int
+    reason: str
+    table: ViewTable
+    bend_deviation: float
+    path: AnnealingPath
+
+    def __repr__(self) -> str:
+        return f"KChoice(k={self.k}, reason={self.reason!r})"
+
+    def __str__(self) -> str:
+        return f"{self.reason}\n{self.table}"
+
+
+def choose_k(
+    X: Any,
+    k_min: int = 2,
+    k_max: int = 20,
+    *,
+    views: Any = None,
+    sample_weight: Any = None,
+    random_state: Any = None,
+    progress: Progress | None = None,
+    **estimator_parameters: Any,
+) -> KChoice:
+    """Recommend a number of clusters, and say why.
+
+    The features are drawn once, of at most 2000 samples (1000 where they are wide), and every number of clusters
+    is fitted on them, each from its neighbours' solutions. Four things are measured for each: the cost beside that
+    of noise with the same spread, the stability of the labels between halves of the data, the silhouette, and how
+    long the annealing rests at as many groups. The recommendation goes by the first two: of the numbers that beat
+    noise clearly, the one where the advantage bends most, times the stability. The others are there to compare.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_samples, n_features), or a list or dict of views
+        Samples, as for :class:`KernelPowerKMeans`; several views as for :class:`MultiViewPowerKMeans`, missing
+        ones included.
+    k_min, k_max : int, default=2 and 20
+        The numbers to choose from.
+    views : dict, optional
+        Which columns of one table belong to which view; see :class:`MultiViewPowerKMeans`. Without it a table is
+        one view.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights >= 0.
+    random_state : int, RandomState instance or None, default=None
+        Seeds everything.
+    progress : callable, optional
+        Called as ``progress(done, total, what)`` after each of a dozen steps.
+    **estimator_parameters
+        Parameters of the estimator that the number is for: ``feature_map``, ``bandwidth``, ``membership`` and so
+        on. ``feature_map="exact"`` is taken as ``"nystroem"`` here, ``reference_distance="within"`` is that of the
+        largest number. What concerns starts (``init``, ``n_init``, ``s_init``) is not taken.
+
+    Returns
+    -------
+    KChoice
+        The number ``k``, the ``reason``, and the ``table`` of what was measured.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from powerkmeans import choose_k
+    >>> X, _ = make_blobs(200, centers=4, n_features=5, random_state=0)
+    >>> choice = choose_k(X, k_max=6, random_state=0)
+    >>> choice.k
+    4
+    >>> list(choice.table)
+    ['k', 'cost', 'noise_cost', 'gap', 'stability', 'silhouette', 'stretch', 'score']
+
+    """
+    k_min = integer(2)("k_min", k_min)
+    k_max = integer(2)("k_max", k_max)
+    if k_max < k_min:
+        raise ValueError(f"k_max={k_max} should be >= k_min={k_min}.")
+    _check_progress(progress)
+    seed = draw_seed(random_state)
+    checked, settings = _checked(X, views, sample_weight, estimator_parameters)
+    _check_rows(len(checked.weight), k_max)
+    # one more on either side, so that both ends of the range can stand out
+    numbers = list(range(k_min - 1, k_max + 2))
+    steps = _Steps(progress, settings.verbose)
+    with single_threaded_blas():
+        full = make_task(checked, replace(settings, n_clusters=numbers[-1]), seed)
+        fitting = max(FEWEST_ROWS, MOST_ENTRIES // full.problem.splits[-1])
+        ground = make_ground(full, numbers, min(MOST_ROWS, fitting))
+        _check_rows(len(ground.rows.weight), k_max)
+        criteria, path = _measured(full, ground, numbers, steps)
+    k, reason = recommend(criteria)
+    return KChoice(k, reason, _table(criteria), criteria.bend_deviation, path)
+
+
+def _measured(full: Task, ground: Ground, numbers: list[int], steps: _Steps) -> tuple[Criteria, AnnealingPath]:
+    steps.done("features")
+    path = _path(ground, numbers[-1])
+    steps.done("annealing")
+    found = solve_all(ground, numbers)
+    steps.done("clusters of all samples")
+    labels = []
+    for half in halves(ground.rows, DRAWS, full.stream("halves")):
+        labels.append(labels_by_half(ground, half, numbers))
+        steps.done("clusters of a half")
+    noise = []
+    for index in range(CLOUDS):
+        cloud = ground.on(make_cloud(full, len(ground.rows.weight), full.stream("noise", str(index))))
+        noise.append(cost_shares(cloud, solve_all(cloud, numbers)))
+        steps.done("clusters of noise")
+    shares = cost_shares(ground, found)
+    gap_deviation, bend_deviation = deviations(numbers, np.array(noise))
+    criteria = Criteria(
+        numbers=numbers,
+        shares=shares,
+        noise_shares=np.exp(np.mean(np.log(noise), axis=0)),
+        gap=gaps(shares, np.array(noise)),
+        gap_deviation=gap_deviation,
+        bend_deviation=bend_deviation,
+        stability=agreements(labels, ground.rows.weight),
+        silhouette=silhouettes(ground, found, full.stream("silhouette")),
+        stretch=stretches(path.groups, path.s, numbers),
+    )
+    steps.done("silhouettes")
+    return criteria, path
+
+
+def _path(ground: Ground, n_centroids: int) -> AnnealingPath:
+    task = ground.of(n_centroids)
+    s, groups, last = slow_annealing(task)
+    sizes = np.zeros(n_centroids)
+    np.add.at(sizes, labels_of(task, last), task.prepared.views.weight)
+    return AnnealingPath(s, groups, sizes)
+
+
+def _table(criteria: Criteria) -> ViewTable:
+    """The numbers to choose from, without the one more on either side."""
+    columns = {
+        "k": np.array(criteria.numbers),
+        "cost": criteria.shares,
+        "noise_cost": criteria.noise_shares,
+        "gap": criteria.gap,
+        "stability": criteria.stability,
+        "silhouette": criteria.silhouette,
+        "stretch": criteria.stretch,
+        "score": criteria.score,
+    }
+    return ViewTable({name: column[1:-1] for name, column in columns.items()})
+
+
+class _Steps:
+    """Tells how far it is, on stderr if verbose and to whoever asked."""
+
+    def __init__(self, progress: Progress | None, verbose: int) -> None:
+        self._progress, self._printer = progress, Printer(verbose)
+        self._done, self._total = 0, 4 + 2 * DRAWS + CLOUDS
+
+    def done(self, what: str) -> None:
+        self._done += 1
+        self._printer.note(f"{self._done} of {self._total}: {what}")
+        if self._progress is not None:
+            self._progress(self._done, self._total, what)
+
+
+def _check_progress(progress: Any) -> None:
+    if progress is not None and not callable(progress):
+        raise wrong("progress", "callable or None", progress)
+
+
+def _checked(X: Any, views: Any, sample_weight: Any, parameters: dict[str, Any]) -> tuple[Views, Settings]:
+    """The views and settings that the estimator of these parameters would fit."""
+    for name in _SET_HERE:
+        if name in parameters:
+            raise TypeError(f"choose_k sets {name} itself; leave it out.")
+    several = is_several(X) or views is not None or any(name in parameters for name in _SEVERAL)
+    if several:
+        estimator = MultiViewPowerKMeans(1, views=views, **parameters)
+        checked, _ = check_several_views(estimator, X, sample_weight)
+    else:
+        estimator = KernelPowerKMeans(1, **parameters)
+        checked = check_single_view(estimator, X, sample_weight, fitting=True)
+    settings = check_settings(estimator.get_params(deep=False), several_views=several)
+    return checked, _with_coordinates(settings, checked.names)
+
+
+def _with_coordinates(settings: Settings, names: tuple[str, ...]) -> Settings:
+    """Landmarks in place of exact kernels: noise has to be mapped too."""
+    own = settings.of_views(names)
+    if any(mine.kernel == PRECOMPUTED for mine in own):
+        raise ValueError(
+            "choose_k compares samples with noise of the same spread, and kernel='precomputed' has no samples. "
+            "Give it the samples themselves, or coordinates of them (sklearn.decomposition.KernelPCA)."
+        )
+    maps = ["nystroem" if mine.feature_map == "exact" else mine.feature_map for mine in own]
+    return replace(settings, feature_map=maps)
+
+
+def _check_rows(n_rows: int, k_max: int) -> None:
+    least = 2 * (k_max + 2)
+    if n_rows < least:
+        raise ValueError(
+            f"k_max={k_max} needs at least {least} distinct samples, so that half of them can have as many "
+            f"clusters; there are {n_rows}. Lower k_max."
+        )

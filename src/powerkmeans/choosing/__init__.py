@@ -1,1 +1,0 @@
-"""What choosing the number of clusters is made of: solutions, clouds without clusters, criteria, a rule."""

@@ -1,0 +1,232 @@
+"""Arguments of the compiled functions: the one place where arrays become addresses.
+
+A call is an object that holds every array that it points to. Each is brought into the form that C++ reads
+(contiguous, aligned, of one real type) and compared with the others first: native code checks nothing.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from ctypes import POINTER, Structure, c_double, c_int64, c_void_p
+from typing import Any
+
+import numpy as np
+
+from powerkmeans.features.maps.maps import CentredMap
+from powerkmeans.objective.block import PassInput
+from powerkmeans.objective.membership import Fuzzy, Possibilistic
+from powerkmeans.types import Array, Block, PassStatistics
+
+# memberships that the compiled pass knows, and whether they are possibilistic
+MEMBERSHIPS: dict[type, bool] = {Fuzzy: False, Possibilistic: True}
+
+
+class Map(Structure):
+    """As ``Map`` in native/arguments.h."""
+
+    _fields_ = (
+        ("n_columns", c_int64),
+        ("n_frequencies", c_int64),
+        ("scale", c_double),
+        ("origin", c_void_p),
+        ("frequencies", c_void_p),
+        ("mean", c_void_p),
+    )
+
+
+class View(Structure):
+    """As ``View`` in native/arguments.h."""
+
+    _fields_ = (
+        ("width", c_int64),
+        ("weight", c_double),
+        ("reference", c_double),
+        ("rows", c_void_p),
+        ("norms", c_void_p),
+        ("map", POINTER(Map)),
+        ("projection", c_void_p),
+        ("center_norms", c_void_p),
+        ("present", c_void_p),
+    )
+
+
+class Pass(Structure):
+    """As ``Pass`` in native/arguments.h."""
+
+    _fields_ = (
+        ("n_rows", c_int64),
+        ("n_clusters", c_int64),
+        ("n_views", c_int64),
+        ("hard", c_int64),
+        ("possibilistic", c_int64),
+        ("resolution", c_double),
+        ("s", c_double),
+        ("fuzziness", c_double),
+        ("views", POINTER(View)),
+        ("weight", c_void_p),
+        ("moment", c_void_p),
+        ("mass", c_void_p),
+        ("scatter", c_void_p),
+        ("residual", c_void_p),
+        ("sizes", c_void_p),
+        ("totals", c_void_p),
+    )
+
+
+class Call:
+    """Arrays of one call as C++ sees them, kept for as long as the call is."""
+
+    def __init__(self, dtype: Any) -> None:
+        self.dtype = np.dtype(dtype)
+        if self.dtype not in (np.float32, np.float64):
+            raise ValueError(f"The compiled kernel computes in float32 or float64, not in {self.dtype}.")
+        self._kept: list[Array] = []
+
+    def _address(self, what: str, array: Any, shape: tuple[int, ...], dtype: Any = None) -> int:
+        """Where the array is, or a copy of it in the form that C++ reads."""
+        given, dtype = np.asarray(array), self.dtype if dtype is None else dtype
+        flags = given.flags
+        if given.shape != shape:
+            raise ValueError(f"The compiled kernel needs {what} of shape {shape}, got {given.shape}.")
+        if not (given.dtype == dtype and flags.c_contiguous and flags.aligned):
+            if not np.can_cast(given.dtype, dtype, "same_kind"):
+                raise ValueError(f"The compiled kernel needs {what} as {np.dtype(dtype)}, got {given.dtype}.")
+            given = np.array(given, dtype=dtype, order="C")
+        self._kept.append(given)
+        return given.ctypes.data
+
+    def _map(self, feature_map: CentredMap) -> Map:
+        base = feature_map.base
+        n_columns, n_frequencies = _two_sizes("frequencies", base.frequencies)
+        if n_frequencies == 0:
+            raise ValueError("The compiled kernel needs a Fourier map of at least one frequency.")
+        return Map(
+            n_columns=n_columns,
+            n_frequencies=n_frequencies,
+            scale=feature_map.scale,
+            origin=self._address("the map's origin", base.origin, (n_columns,)),
+            frequencies=self._address("frequencies", base.frequencies, (n_columns, n_frequencies)),
+            mean=self._address("the map's mean", feature_map.mean, (2 * n_frequencies,)),
+        )
+
+
+class MapCall(Call):
+    """Features of rows by a centred Fourier map: ``features`` is what the call fills."""
+
+    def __init__(self, feature_map: CentredMap, rows: Array) -> None:
+        super().__init__(rows.dtype)
+        self.structure = self._map(feature_map)
+        self.n_rows = len(rows)
+        self.rows = self._address("rows to map", rows, (self.n_rows, self.structure.n_columns))
+        self.features = np.empty((self.n_rows, 2 * self.structure.n_frequencies), dtype=self.dtype)
+        self.out = self._address("features", self.features, self.features.shape)
+
+
+class PassCall(Call):
+    """One pass over a block, from features or, with maps, raw rows: the call fills ``sums`` and ``totals``."""
+
+    def __init__(self, block: Block, inputs: PassInput, maps: tuple[CentredMap, ...] | None) -> None:
+        super().__init__(inputs.dtype)
+        _check_numbers(inputs)
+        self._n_rows, self._n_clusters = len(block.weight), len(inputs.center_norms[0])
+        if self._n_clusters == 0:
+            raise ValueError("The compiled kernel needs at least one centroid.")
+        self._check_views(block, inputs, maps)
+        self._views = (View * len(block.views))()
+        for index, view in enumerate(self._views):
+            self._fill(view, index, block, inputs, None if maps is None else maps[index])
+        self.sums, self.totals = self._empty_sums(), np.empty(2)
+        self.structure = self._structure(block, inputs)
+
+    @staticmethod
+    def _check_views(block: Block, inputs: PassInput, maps: tuple[CentredMap, ...] | None) -> None:
+        counts = {
+            "view weights": inputs.view_weights,
+            "references": inputs.references,
+            "projections": inputs.projections,
+            "norms of centroids": inputs.center_norms,
+            **({"norms": block.squared_norms} if maps is None else {"maps": maps}),
+            **({} if block.present is None else {"rows of the mask of present views": block.present}),
+        }
+        for what, given in counts.items():
+            if len(given) != len(block.views):
+                raise ValueError(f"The compiled kernel got {len(block.views)} views, but {len(given)} {what}.")
+
+    def _fill(
+        self, view: View, index: int, block: Block, inputs: PassInput, feature_map: CentredMap | None
+    ) -> None:
+        n, k, of = self._n_rows, self._n_clusters, f"of view {index}"
+        view.width, _ = _two_sizes(f"projections {of}", inputs.projections[index])
+        view.weight, view.reference = inputs.view_weights[index], inputs.references[index]
+        n_columns = view.width
+        if feature_map is None:
+            view.norms = self._address(f"norms {of}", block.squared_norms[index], (n,))
+        else:
+            view.map = ctypes.pointer(self._map(feature_map))
+            n_columns = self._columns_of(view, of)
+        view.rows = self._address(f"rows {of}", block.views[index], (n, n_columns))
+        view.projection = self._address(f"projections {of}", inputs.projections[index], (view.width, k))
+        view.center_norms = self._address(f"norms of centroids {of}", inputs.center_norms[index], (k, 1))
+        if block.present is not None:
+            view.present = self._address(f"the mask {of}", block.present[index], (n,), np.bool_)
+
+    @staticmethod
+    def _columns_of(view: View, of: str) -> int:
+        made = view.map.contents
+        if view.width != 2 * made.n_frequencies:
+            raise ValueError(
+                f"The map {of} makes {2 * made.n_frequencies} features, but the centroids have {view.width}."
+            )
+        return int(made.n_columns)
+
+    def _empty_sums(self) -> PassStatistics:
+        k, n_views = self._n_clusters, len(self._views)
+        width = sum(view.width for view in self._views)
+        return PassStatistics(
+            mass=np.empty((k, n_views)),
+            moment=np.zeros((k, width), dtype=self.dtype),  # the others are set, this one is added to
+            scatter=np.empty((k, n_views)),
+            residual=np.empty((k, n_views)),
+            sizes=np.empty(k),
+            loss=0.0,
+            hard_cost=0.0,
+        )
+
+    def _structure(self, block: Block, inputs: PassInput) -> Pass:
+        sums, by_view = self.sums, (self._n_clusters, len(self._views))
+        hard = inputs.s == -math.inf
+        return Pass(
+            n_rows=self._n_rows,
+            n_clusters=self._n_clusters,
+            n_views=len(self._views),
+            hard=hard,
+            possibilistic=MEMBERSHIPS[type(inputs.membership)],
+            resolution=inputs.resolution,
+            s=-1.0 if hard else inputs.s,
+            fuzziness=inputs.membership.fuzziness,
+            views=self._views,
+            weight=self._address("weights", block.weight, (self._n_rows,)),
+            moment=self._address("moments", sums.moment, sums.moment.shape),
+            mass=self._address("masses", sums.mass, by_view, np.float64),
+            scatter=self._address("scatters", sums.scatter, by_view, np.float64),
+            residual=self._address("residuals", sums.residual, by_view, np.float64),
+            sizes=self._address("sizes", sums.sizes, (self._n_clusters,), np.float64),
+            totals=self._address("totals", self.totals, (2,), np.float64),
+        )
+
+
+def _check_numbers(inputs: PassInput) -> None:
+    if type(inputs.membership) not in MEMBERSHIPS:
+        raise ValueError(f"The compiled kernel does not know the membership {inputs.membership!r}.")
+    if not inputs.s < 0:
+        raise ValueError(f"The compiled kernel needs an exponent s below 0, got {inputs.s!r}.")
+    if not inputs.center_norms:
+        raise ValueError("The compiled kernel needs at least one view.")
+
+
+def _two_sizes(what: str, array: Array) -> tuple[int, int]:
+    if array.ndim != 2:
+        raise ValueError(f"The compiled kernel needs {what} of two dimensions, got shape {array.shape}.")
+    rows, columns = array.shape
+    return rows, columns

@@ -1,0 +1,57 @@
+"""Which engine users ask for, and how it is to work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from powerkmeans.support.values import integer, shown, word, word_or
+
+KERNEL_CHOICES = ("auto", "numpy", "compiled")
+
+
+@dataclass(frozen=True)
+class NumpyOptions:
+    """How the engine on this machine's processor works.
+
+    The number of threads changes no bit of a result; the kernel, and whether features are stored, change rounding.
+    The budget changes more only for a file of more rows than a 64th of it: the sample of rows is then drawn from a
+    part of them, as with another ``random_state``.
+
+    Parameters
+    ----------
+    n_threads : int or None, default=None
+        Worker threads. ``None`` takes as many as BLAS is allowed to use, so ``OMP_NUM_THREADS``,
+        ``threadpoolctl`` limits and joblib's nested limits are respected.
+    memory_budget : int, default=2**31
+        Bytes for what is kept of all rows: their features with the squared lengths, and their labels. If it is
+        more, features are not kept but computed anew in every pass. Not counted is what a fit takes in any case:
+        the rows themselves, 64 bytes a row for a moment while rows are drawn, a sample of at most 50,000 rows and
+        its features, and what each thread works on (blocks of 16 MiB of features and a few arrays of that size);
+        together some hundred megabytes, which ``python -m benchmarks.memory`` measures. Exact kernel matrices are
+        always kept: there is an error if they do not fit in memory.
+    kernel : {"auto", "numpy", "compiled"}, default="auto"
+        What computes the sums of a block: NumPy, or the compiled library, which is several times faster.
+        ``"auto"`` takes the compiled one if it is installed.
+
+    """
+
+    n_threads: int | None = None
+    memory_budget: int = 2**31
+    kernel: str = "auto"
+
+    def __post_init__(self) -> None:
+        word_or((None,), integer(1), "an int >= 1")("n_threads", self.n_threads)
+        integer(0)("memory_budget", self.memory_budget)
+        word(*KERNEL_CHOICES)("kernel", self.kernel)
+
+
+def engine_options(choice: object) -> NumpyOptions:
+    """What ``choice`` asks for: options as they are, or a kernel by its name."""
+    if isinstance(choice, NumpyOptions):
+        return choice
+    if isinstance(choice, str) and choice in KERNEL_CHOICES:
+        return NumpyOptions(kernel=choice)
+    raise ValueError(
+        f"engine={shown(choice)} is not available; this version has 'auto', 'compiled', 'numpy' and "
+        "powerkmeans.engines.NumpyOptions(n_threads=..., memory_budget=..., kernel=...)."
+    )

@@ -1,0 +1,136 @@
+"""Rows named by their content: a hash that does not depend on position, chunking or storage."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from powerkmeans.support.draws import stream
+from powerkmeans.types import Array
+
+_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+_MIX_2 = np.uint64(0x94D049BB133111EB)
+_SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
+
+
+def multipliers(n_columns: int, key: str, seed: int) -> NDArray[np.uint64]:
+    """Random odd multipliers for the view called ``key``: one a column, and one for an absent row."""
+    rng = stream(seed, "rows", key)
+    return rng.integers(2**64, size=n_columns + 1, dtype=np.uint64) | np.uint64(1)
+
+
+def row_hashes(
+    views: tuple[Array, ...], columns: list[NDArray[np.uint64]], present: Array | None = None
+) -> NDArray[np.uint64]:
+    """One 64-bit hash a row over all views: equal rows have equal hashes, sparse or dense.
+
+    A zero adds nothing to the sum, so only stored entries of a sparse view need a look. Absent rows are zero
+    in ``views``; they add a number of their own. The order of the views does not matter.
+    """
+    total = np.zeros(views[0].shape[0], dtype=np.uint64)
+    for index, (view, factor) in enumerate(zip(views, columns, strict=True)):
+        if hasattr(view, "indptr"):
+            terms = _mix(_words(view.data)) * factor[view.indices]
+            total += _sums_between(terms, view.indptr)
+        else:
+            total += np.sum(_mix(_words(view)) * factor[:-1], axis=1, dtype=np.uint64)
+        if present is not None:
+            total += ~present[index] * factor[-1]
+    return _mix(total)
+
+
+def zero_where_absent(rows: Array, present: Array) -> Array:
+    """Rows with the absent ones set to zero; the same array if there are none."""
+    if np.all(present):
+        return rows
+    if hasattr(rows, "indptr"):
+        kept = rows.copy()
+        kept.data = np.where(np.repeat(present, np.diff(rows.indptr)), rows.data, 0)
+        return kept
+    return np.where(present[:, None], rows, rows.dtype.type(0))
+
+
+def _words(values: Array) -> NDArray[np.uint64]:
+    """Numbers as words: equal ones give equal words, whatever their type, and both zeros are one."""
+    return (np.ascontiguousarray(values, dtype=np.float64) + 0.0).view(np.uint64)
+
+
+def _mix(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """A bijection of 64-bit words that spreads every bit and keeps zero (splitmix64's finaliser)."""
+    words = (words ^ (words >> _SHIFTS[0])) * _MIX_1
+    words = (words ^ (words >> _SHIFTS[1])) * _MIX_2
+    return words ^ (words >> _SHIFTS[2])
+
+
+def _sums_between(terms: NDArray[np.uint64], bounds: NDArray[np.integer]) -> NDArray[np.uint64]:
+    cumulative = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(terms, dtype=np.uint64)])
+    return cumulative[bounds[1:]] - cumulative[bounds[:-1]]
+
+
+def uniforms(hashes: NDArray[np.uint64]) -> NDArray[np.float64]:
+    """Hashes as numbers in (0, 1)."""
+    return ((hashes >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+
+
+class Candidates(NamedTuple):
+    """Distinct rows to draw from: a row of each, the weight it stands for, and a time by which it is drawn."""
+
+    rows: NDArray[np.intp]
+    weight: NDArray[np.float64]
+    times: NDArray[np.float64]
+    n_distinct: int
+
+
+class Distinct:
+    """Distinct rows by their hashes, collected block by block.
+
+    Up to ``most`` all of them are kept. Beyond, those of the smallest hashes, which are a uniform sample of the
+    distinct rows with their whole weights, and those that are heavier than one part in ``size`` of everything,
+    which no sample of that size should miss.
+    """
+
+    def __init__(self, size: int, most: int) -> None:
+        self._size, self._most = size, most
+        self._hashes = np.empty(0, dtype=np.uint64)
+        self._rows = np.empty(0, dtype=np.intp)
+        self._weight = np.empty(0)
+        self._new: list[tuple[NDArray[np.uint64], NDArray[np.intp], NDArray[np.float64]]] = []
+        self._n_new, self._total, self._largest = 0, 0.0, np.uint64(2**64 - 1)
+
+    def add(self, hashes: NDArray[np.uint64], start: int, weight: NDArray[np.float64]) -> None:
+        """Take in consecutive rows from ``start`` on."""
+        rows = np.flatnonzero(weight > 0)
+        self._new.append((hashes[rows], rows + start, weight[rows]))
+        self._n_new += len(rows)
+        self._total += float(np.sum(weight))
+        if self._n_new > self._most:
+            self._merge()
+
+    def candidates(self) -> Candidates:
+        """What is left to draw from, in the order of the hashes."""
+        self._merge()
+        share = (float(self._largest) + 1) / 2.0**64
+        if share == 1:
+            return Candidates(self._rows, self._weight, -np.log(uniforms(self._hashes)), len(self._rows))
+        # which rows are here says something about their hashes, so they are drawn by another one
+        small, heavy = self._hashes <= self._largest, self._heavy(1)
+        weight = np.where(heavy, self._weight, self._weight / share)
+        times = -np.log(uniforms(_mix(self._hashes ^ _MIX_2)))
+        kept = small | heavy
+        return Candidates(self._rows[kept], weight[kept], times[kept], round(np.sum(small) / share))
+
+    def _heavy(self, parts: int) -> NDArray[np.bool_]:
+        return self._weight * self._size * parts > self._total
+
+    def _merge(self) -> None:
+        old = (self._hashes, self._rows, self._weight)
+        hashes, rows, weight = (np.concatenate(parts) for parts in zip(old, *self._new, strict=True))
+        self._hashes, first, group = np.unique(hashes, return_index=True, return_inverse=True)
+        self._rows, self._weight = rows[first], np.bincount(group, weights=weight).astype(np.float64)
+        self._new, self._n_new = [], 0
+        if np.sum(self._hashes <= self._largest) > self._most:
+            self._largest = self._hashes[self._most - 1]
+        kept = (self._hashes <= self._largest) | self._heavy(2)
+        self._hashes, self._rows, self._weight = self._hashes[kept], self._rows[kept], self._weight[kept]

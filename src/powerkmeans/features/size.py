@@ -1,0 +1,78 @@
+"""How many random features: the size rule of the paper's Theorem 3 and what ``"auto"`` makes of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from powerkmeans.support.memory import GIB, available_memory
+from powerkmeans.support.values import LARGEST, integer, real
+
+# arrays of the size of the centroids, and of a block of rows, that a fit holds at once; rows of the smallest block
+_COPIES, _BLOCK = 4, 32
+# less is not worth asking the system how much there is
+_WORTH_A_LOOK = 2**28
+_INSIDE = real(lambda x: 0 < x < 1, "a number strictly between 0 and 1")
+
+
+def suggest_n_components(n_clusters: int, eps: float = 0.5, delta: float = 0.5) -> int:
+    r"""Number of random Fourier frequencies that the theory asks for.
+
+    The main term of the paper's relative error bound (theorem:approx consistency),
+
+    .. math:: D(k, \varepsilon, \delta) = \lceil \log(k/\delta)^3 / \varepsilon^2 \rceil .
+
+    With the defaults this is :math:`\lceil 4 \log^3(2k) \rceil`, the paper's recommendation; it grows
+    with the logarithm of the number of clusters and with neither the rows nor the columns of the data.
+    The bound covers kernels that are analytic at the origin (``rbf``, ``rational_quadratic``).
+
+    Parameters
+    ----------
+    n_clusters : int
+        Number of clusters.
+    eps : float, default=0.5
+        Relative error of the clustering cost, in (0, 1).
+    delta : float, default=0.5
+        Probability that the draw misses that error, in (0, 1).
+
+    Returns
+    -------
+    int
+        The number of frequencies; a map with ``D`` frequencies has ``2 D`` outputs.
+
+    Examples
+    --------
+    >>> from powerkmeans import suggest_n_components
+    >>> [suggest_n_components(k) for k in (3, 10, 20, 100)]
+    [24, 108, 201, 595]
+
+    """
+    n_clusters = integer(1)("n_clusters", n_clusters)
+    eps, delta = _INSIDE("eps", eps), _INSIDE("delta", delta)
+    ratio = n_clusters / delta
+    logarithm = math.log(ratio) if ratio < math.inf else math.log(n_clusters) - math.log(delta)
+    wanted = logarithm**3 / eps / eps
+    if wanted > LARGEST:
+        raise ValueError(f"eps={eps:g} and delta={delta:g} ask for more features than can be counted.")
+    return max(1, math.ceil(wanted))
+
+
+def map_bytes(feature_map: str, n_components: int, n_features: int, n_clusters: int, n_samples: int) -> int:
+    """Bytes that a map and the least work with it take: its arrays, centroids, and one small block of features."""
+    if feature_map == "nystroem":  # the landmarks, their kernel matrix, its eigenvectors and what is made of them
+        outputs, own = n_components, n_components * (n_features + 3 * n_components)
+    else:  # frequencies as drawn, with their lengths, and by the bandwidth
+        outputs, own = 2 * n_components, 3 * n_components * n_features
+    return 8 * (own + _COPIES * outputs * (n_clusters + min(n_samples, _BLOCK)))
+
+
+def check_map_memory(needed: Mapping[str, int]) -> None:
+    """Reject maps that would not fit in memory before they are drawn; ``needed`` has the bytes of each view's."""
+    total = sum(needed.values())
+    available = available_memory() if total > _WORTH_A_LOOK else None
+    if available is not None and total > available:
+        widest = max(needed, key=lambda name: needed[name])
+        raise ValueError(
+            f"n_components is too large: the feature map of view {widest!r} needs {needed[widest] / GIB:.1f} GiB "
+            f"({total / GIB:.1f} GiB for all views), and {available / GIB:.1f} GiB are available."
+        )

@@ -1,0 +1,198 @@
+"""Hyper-parameters, checked once: every message names the parameter, what it must be, and what it was."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from powerkmeans.compute.options import engine_options
+from powerkmeans.features.kernels import KERNELS
+from powerkmeans.features.maps.exact import PRECOMPUTED
+from powerkmeans.support.values import (
+    POSITIVE,
+    Check,
+    integer,
+    is_number,
+    listed,
+    random_state,
+    real,
+    shown,
+    word,
+    word_or,
+    word_or_none,
+    wrong,
+)
+
+FEATURE_MAPS = ("rff", "orf", "nystroem", "identity", "exact")
+INITS = ("auto", "cloud", "k-means++", "k-means", "random")
+# more runs than anyone waits for; they are planned before the first begins
+MOST_RUNS = 10**5
+# a run looks back on as many iterations as there are at an exponent
+MOST_STEPS = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class ViewSettings:
+    """What each view has of its own."""
+
+    feature_map: str
+    kernel: str
+    bandwidth: str | float
+    n_components: str | int
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Checked hyper-parameters of one fit; the estimators' docstrings say what each does.
+
+    The fields of ``ViewSettings`` hold one value for all views, or a list or dict of one value a view.
+    """
+
+    n_clusters: int
+    feature_map: Any
+    kernel: Any
+    bandwidth: Any
+    n_components: Any
+    membership: str
+    fuzziness: float
+    reference_distance: str | float
+    s_init: str | float
+    anneal_factor: float
+    anneal_every: int | str
+    init: Any
+    n_init: str | int
+    max_iter: int
+    tol: float
+    engine: Any
+    verbose: int
+    entropy: str | float = "auto"
+    view_scaling: str | None = None
+    view_baseline: str | None = None
+
+    def of_views(self, names: tuple[str, ...]) -> tuple[ViewSettings, ...]:
+        """The settings of each view, in the order of ``names``."""
+        columns = {f.name: _spread(f.name, getattr(self, f.name), names) for f in fields(ViewSettings)}
+        own = tuple(ViewSettings(**{k: column[i] for k, column in columns.items()}) for i in range(len(names)))
+        for name, mine in zip(names, own, strict=True):
+            if mine.kernel == PRECOMPUTED and mine.feature_map != "exact":
+                which = "" if len(names) == 1 else f"view {name!r}: "
+                raise ValueError(
+                    f"{which}kernel='precomputed' is a matrix of kernel values, which only feature_map='exact' "
+                    f"takes; got feature_map={mine.feature_map!r}."
+                )
+        return own
+
+
+def check_settings(parameters: Mapping[str, Any], *, several_views: bool = False) -> Settings:
+    """Check an estimator's parameters and return them as settings."""
+    per_view = {f.name for f in fields(ViewSettings)} if several_views else set()
+    checked = {}
+    for name in [name for name in _CHECKS if name in parameters]:
+        check = _one_or_one_a_view(_CHECKS[name]) if name in per_view else _CHECKS[name]
+        checked[name] = check(name, parameters[name])
+    checked.pop("random_state", None)  # what it seeds is drawn when a fit begins
+    return Settings(**checked)
+
+
+def _one_or_one_a_view(check: Check) -> Check:
+    def checked(name: str, value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {_view(name, view): check(f"{name}[{view!r}]", one) for view, one in value.items()}
+        if isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim == 1):
+            return [check(f"{name}[{i}]", _unpacked(one)) for i, one in enumerate(value)]
+        return check(name, value)
+
+    return checked
+
+
+def _view(name: str, view: Any) -> str:
+    if not isinstance(view, str):
+        raise TypeError(f"{name} must be by the names of views, which are strings. Got {shown(view)} instead.")
+    return str.__str__(view)
+
+
+def _unpacked(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) and not isinstance(value, np.timedelta64) else value
+
+
+def _spread(name: str, value: Any, views: tuple[str, ...]) -> list[Any]:
+    """One value a view. A dict may leave views out, which then take the default."""
+    if isinstance(value, dict):
+        unknown = [view for view in value if view not in views]
+        if unknown:
+            raise ValueError(f"{name} names the view {unknown[0]!r}; the views are {listed(views)}.")
+        return [value.get(view, _DEFAULTS[name]) for view in views]
+    if isinstance(value, list):
+        if len(value) != len(views):
+            raise ValueError(
+                f"{name} has {len(value)} {'entry' if len(value) == 1 else 'entries'}, expected {len(views)}, one "
+                f"for each of the views {listed(views)}."
+            )
+        return value
+    return [value] * len(views)
+
+
+def _s_init(name: str, value: Any) -> str | float:
+    if is_number(value) and value > 0:
+        raise ValueError(
+            f"s_init={shown(value)} must be negative: the power mean approaches the minimum as s falls to -inf. "
+            f"Papers list |s|; pass s_init={shown(-value)}."
+        )
+    result: str | float = _NEGATIVE_OR_AUTO(name, value)
+    return result
+
+
+def _has_rows(value: Any) -> bool:
+    shape = getattr(value, "shape", None)
+    if isinstance(shape, tuple):
+        return len(shape) > 0 and shape[0] > 0
+    return isinstance(value, (list, tuple, Mapping)) and len(value) > 0
+
+
+def _init(name: str, value: Any) -> Any:
+    """A word, or tables of centroids, which are looked at beside the data."""
+    if isinstance(value, str):
+        return word(*INITS)(name, value)
+    if not _has_rows(value):
+        raise wrong(name, f"one of {listed(INITS)} or an array of centroids", value)
+    return value
+
+
+def _verbose(name: str, value: Any) -> int:
+    return int(value) if isinstance(value, bool) else integer(0)(name, value)
+
+
+_NEGATIVE_OR_AUTO = word_or(
+    ("auto",), real(lambda s: s < 0, "a negative number"), "a negative number (-inf is k-means)"
+)
+_AUTO_OR_COUNT = word_or(("auto",), integer(1), "an int >= 1")
+
+_DEFAULTS = {"feature_map": "nystroem", "kernel": "rbf", "bandwidth": "median", "n_components": "auto"}
+
+_CHECKS: dict[str, Check] = {
+    "n_clusters": integer(1),
+    "feature_map": word(*FEATURE_MAPS),
+    "kernel": word(*KERNELS, PRECOMPUTED),
+    "bandwidth": word_or(("median", "scale"), POSITIVE, "a finite number > 0"),
+    "n_components": _AUTO_OR_COUNT,
+    "membership": word("fuzzy", "possibilistic"),
+    "fuzziness": real(lambda m: 1 < m < math.inf, "a finite number > 1"),
+    "reference_distance": word_or(("global", "median", "within"), POSITIVE, "a finite number > 0"),
+    "s_init": _s_init,
+    "anneal_factor": real(lambda x: 1 <= x < math.inf, "a finite number >= 1"),
+    "anneal_every": word_or(("auto",), integer(1, MOST_STEPS), "an int >= 1"),
+    "init": _init,
+    "n_init": word_or(("auto",), integer(1, MOST_RUNS), f"an int in the range [1, {MOST_RUNS}]"),
+    "max_iter": integer(1),
+    "tol": real(lambda x: 0 <= x < math.inf, "a finite number >= 0"),
+    "entropy": word_or(("auto",), real(lambda x: x > 0, "a number > 0"), "a number > 0 (inf: even weights)"),
+    "view_scaling": word_or_none("scatter"),
+    "view_baseline": word_or_none("gaussian"),
+    "engine": lambda name, value: engine_options(value),
+    "random_state": random_state,
+    "verbose": _verbose,
+}

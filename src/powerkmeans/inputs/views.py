@@ -1,0 +1,400 @@
+"""User data in, aligned and checked views out: the one place that rejects data.
+
+scikit-learn's own checks speak where they exist, so messages are the ones its users know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_array, validate_data
+
+from powerkmeans.inputs.kernel_matrices import given_kernels, without_absent
+from powerkmeans.inputs.tables import (
+    as_table,
+    check_no_path,
+    check_same_rows,
+    column_groups,
+    column_names,
+    common_length,
+    filled_rows,
+    is_several,
+    named_tables,
+    plain_label,
+    take_columns,
+)
+from powerkmeans.inputs.weights import check_enough_rows, check_weight
+from powerkmeans.sources import Source
+from powerkmeans.support.values import naming, shown, within_floats
+from powerkmeans.types import Array, Views
+
+FLOATS = [np.float64, np.float32]
+# missing rows are looked for in pieces, so that a file larger than memory is never held whole
+ROWS_AT_ONCE = 8192
+
+
+class Layout(NamedTuple):
+    """How the views of a fit were laid out, to hold new ones to.
+
+    labels : per view the names of its columns, None if it had none
+    columns : per view the positions of its columns, if the input was one table
+    """
+
+    labels: tuple[tuple[Any, ...] | None, ...]
+    columns: dict[str, list[int]] | None
+
+
+def check_single_view(
+    estimator: Any, X: Any, sample_weight: Any = None, *, fitting: bool, first: bool | None = None
+) -> Views:
+    """Check one array of rows and its weights.
+
+    New data is cast to the precision that the model was fitted in. ``first`` is given for a chunk of a stream: it
+    may have few rows, and others must be like the first.
+    """
+    check_no_path(X)
+    dtype = FLOATS if fitting else [estimator._fit.model.dtype]
+    if isinstance(X, Source):
+        _check_source(estimator, X, fitting=fitting)
+    else:
+        reset = fitting if first is None else first
+        with within_floats("X"):
+            X = validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=dtype, order="C")
+    X = _canonical(X) if hasattr(X, "indptr") else X
+    if fitting and first is None:
+        check_enough_rows(X.shape[0], estimator.n_clusters)
+    return Views(("X",), (X,), _weight(sample_weight, (X,), X.dtype if fitting else dtype[0]))
+
+
+def _check_source(estimator: Any, X: Source, *, fitting: bool) -> None:
+    """Check the columns of a table on disk; what it holds is checked as it is read."""
+    if fitting:
+        validate_data(estimator, X, reset=True, skip_check_array=True)
+        if X.column_names is not None:
+            estimator.feature_names_in_ = np.array(X.column_names, dtype=object)
+        return
+    fitted = getattr(estimator, "feature_names_in_", None)
+    _check_labels("X", X.column_names, None if fitted is None else tuple(fitted))
+    if X.shape[1] != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} "
+            "features as input."
+        )
+
+
+def _weight(given: Any, arrays: Sequence[Array], dtype: Any) -> Array:
+    """Weights of the samples; those of a file that has none take no memory."""
+    n_samples = arrays[0].shape[0]
+    if given is None and any(isinstance(array, Source) for array in arrays):
+        return np.broadcast_to(np.ones((), dtype=dtype), (n_samples,))
+    return check_weight(given, n_samples, dtype)
+
+
+def check_several_views(
+    estimator: Any, X: Any, sample_weight: Any = None, present: Any = None, *, chunk: bool = False
+) -> tuple[Views, Layout]:
+    """Check views to fit, in any of the forms that people have them, and tell how they were laid out.
+
+    A row that is all NaN, None, or not marked in ``present`` is one that the view does not have. A chunk of a
+    stream may have few rows, and none of some view.
+    """
+    if is_several(X):
+        columns, tables = None, _separate_tables(estimator, X)
+    else:
+        X = as_table(X)
+        columns = column_groups(X, estimator.views)
+        tables = _tables_of_one(estimator, X, columns, FLOATS, "X", fitting=True)
+    names, n_samples = tuple(tables), common_length(tables)
+    with naming("present"):
+        mask = _check_present(present, tables, n_samples)
+    arrays, mask = _check_tables(estimator, tables, mask, FLOATS)
+    if not chunk:
+        check_enough_rows(n_samples, estimator.n_clusters)
+    weight = _weight(sample_weight, arrays, np.result_type(*(array.dtype for array in arrays)))
+    _check_coverage(names, mask, None if chunk else weight)
+    if is_several(X):
+        estimator.n_features_in_ = sum(array.shape[1] for array in arrays)
+        vars(estimator).pop("feature_names_in_", None)
+    single = not is_several(X) and columns is None
+    layout = Layout(tuple(_labels(n, X if single else table) for n, table in tables.items()), columns)
+    return Views(names, tuple(arrays), weight, None if np.all(mask) else mask), layout
+
+
+def check_new_views(estimator: Any, X: Any, sample_weight: Any = None, present: Any = None) -> Views:
+    """Check views for a fitted model, and put them in its order."""
+    model, layout = estimator._fit.model, estimator._layout
+    names, widths = model.view_names, dict(zip(model.view_names, model.view_widths, strict=True))
+    # a model in double precision takes single as it is; the other way round it is cast
+    dtype = FLOATS if model.dtype == np.float64 else [np.float32]
+    if is_several(X):
+        tables = _aligned(named_tables(X), names, by_name=isinstance(X, Mapping))
+    else:
+        tables = _new_tables_of_one(estimator, as_table(X), layout, dtype)
+    n_samples = common_length(tables)
+    with naming("present"):
+        mask = _check_present(present, tables, n_samples)
+    single = not is_several(X) and layout.columns is None and len(names) == 1
+    for name, labels in zip(names, layout.labels, strict=True):
+        _check_labels(name, _labels(name, X if single else tables[name]), labels)
+    arrays, mask = _check_tables(estimator, tables, mask, dtype, widths)
+    for name, array in zip(names, arrays, strict=True):
+        if array.shape[1] != widths[name]:
+            raise ValueError(
+                f"view {name!r} has {array.shape[1]} features, but {type(estimator).__name__} is expecting "
+                f"{widths[name]} features as input."
+            )
+    weight = _weight(sample_weight, arrays, model.dtype)
+    _check_coverage(names, mask, None)
+    return Views(names, tuple(arrays), weight, None if np.all(mask) else mask)
+
+
+def _check_labels(name: str, found: tuple[Any, ...] | None, expected: tuple[Any, ...] | None) -> None:
+    if found is not None and expected is not None and found != expected:
+        lacking = [label for label in expected if label not in set(found)]
+        unknown = [label for label in found if label not in set(expected)]
+        if lacking or unknown:
+            raise ValueError(
+                f"view {name!r} has other columns than in fit. Lacking: {_few(lacking) or 'none'}; unknown: "
+                f"{_few(unknown) or 'none'}."
+            )
+        raise ValueError(f"view {name!r} has the columns of the fit in another order: {_few(expected)} there.")
+
+
+def split_init(estimator: Any, views: Views, layout: Layout) -> dict[str, Any]:
+    """Given centroids as one table a view: in any form that ``X`` may have, or as ``cluster_centers_``."""
+    init, names = estimator.init, views.names
+    if is_several(init):
+        with naming("init"):
+            tables = named_tables(init)
+        if isinstance(init, Mapping) and set(tables) == set(names):
+            return tables
+        if not isinstance(init, Mapping) and len(tables) == len(names):
+            return dict(zip(names, tables.values(), strict=True))
+    elif layout.columns is None and len(names) == 1:
+        return {names[0]: init}
+    elif layout.columns is not None and np.ndim(init) == 2 and np.shape(init)[1] == estimator.n_features_in_:
+        return {name: np.asarray(init)[:, columns] for name, columns in layout.columns.items()}
+    raise ValueError(
+        f"init must be a list or dict of one table of centroids for each of the views {_listed(names)}."
+    )
+
+
+def _separate_tables(estimator: Any, X: Any) -> dict[str, Any]:
+    if estimator.views is not None:
+        raise ValueError("views= chooses columns of one table, but X holds its views apart; leave views=None.")
+    tables = named_tables(X)
+    absent = [name for name, table in tables.items() if table is None]
+    if absent:
+        raise ValueError(f"view {absent[0]!r} is None; in fit every view must have samples. Leave it out.")
+    return tables
+
+
+def _tables_of_one(
+    estimator: Any, X: Any, columns: dict[str, list[int]] | None, dtype: Any, name: str, *, fitting: bool
+) -> dict[str, Any]:
+    """One table cut into views, or as the only one."""
+    if columns is None and isinstance(X, Source):
+        _check_source(estimator, X, fitting=fitting)
+        return {name: X}
+    if columns is None:
+        table = filled_rows(X)
+        with within_floats("X"):
+            X = validate_data(estimator, table, reset=fitting, accept_sparse="csr", dtype=dtype, order="C")
+        return {name: X}
+    if fitting or estimator._layout.columns is not None:
+        validate_data(estimator, X, reset=fitting, skip_check_array=True)
+    return {view: take_columns(X, positions) for view, positions in columns.items()}
+
+
+def _new_tables_of_one(estimator: Any, X: Any, layout: Layout, dtype: Any) -> dict[str, Any]:
+    names = estimator._fit.model.view_names
+    columns = layout.columns or column_groups(X, None)
+    if columns is None and len(names) > 1:
+        raise ValueError(
+            f"X is one table, but the model was fitted on the views {_listed(names)}; pass a dict or a list of "
+            "one table each."
+        )
+    fewer = _views_it_has(X, getattr(estimator, "feature_names_in_", None), layout.columns)
+    if fewer is not None:
+        return fewer
+    tables = _tables_of_one(estimator, X, columns, dtype, names[0], fitting=False)
+    return tables if columns is None else _aligned(tables, names, by_name=True)
+
+
+def _views_it_has(X: Any, fitted: Any, columns: dict[str, list[int]] | None) -> dict[str, Any] | None:
+    """The views of a table that has all columns of some views of the fit, none of the others, and no more."""
+    header = column_names(X)
+    if header is None or fitted is None or columns is None or not set(header) < set(fitted):
+        return None
+    place = {label: position for position, label in enumerate(header)}
+    tables: dict[str, Any] = {}
+    for view, positions in columns.items():
+        wanted = [fitted[position] for position in positions]
+        found = [place[label] for label in wanted if label in place]
+        if 0 < len(found) < len(wanted):
+            return None
+        tables[view] = take_columns(X, found) if found else None
+    return tables
+
+
+def _aligned(tables: dict[str, Any], known: tuple[str, ...], *, by_name: bool) -> dict[str, Any]:
+    """The model's views in their order."""
+    if not by_name:
+        if len(tables) != len(known):
+            raise ValueError(
+                f"X has {len(tables)} views, but the model was fitted on {len(known)}: {_listed(known)}."
+            )
+        return dict(zip(known, tables.values(), strict=True))
+    for name in tables:
+        if name not in known:
+            raise ValueError(f"X has the unknown view {name!r}; the model was fitted on {_listed(known)}.")
+    for name in known:
+        if name not in tables:
+            raise ValueError(
+                f"X lacks the view {name!r} that the model was fitted on; pass None for a view that no sample has."
+            )
+    return {name: tables[name] for name in known}
+
+
+def _listed(names: Iterable[Any]) -> str:
+    return ", ".join(repr(name) for name in names)
+
+
+def _few(labels: Sequence[Any]) -> str:
+    return _listed(labels) if len(labels) <= 6 else f"{_listed(labels[:5])}, ..."
+
+
+def _labels(view: str, table: Any) -> tuple[Any, ...] | None:
+    """Names of a view's columns without the view's own, as numbers and strings."""
+    names = column_names(table)
+    return None if names is None else tuple(plain_label(view, name) for name in names)
+
+
+def _check_tables(
+    estimator: Any,
+    tables: dict[str, Any],
+    mask: NDArray[np.bool_],
+    dtype: Any,
+    widths: dict[str, int] | None = None,
+) -> tuple[list[Array], NDArray[np.bool_]]:
+    """Every view as a float array, and which samples have it; rows that a view lacks may hold anything."""
+    arrays, kernels = list[Array](), given_kernels(estimator, tuple(tables), fitting=widths is None)
+    for index, (name, table) in enumerate(tables.items()):
+        if table is None and widths is not None:  # no memory for a view that no sample has
+            arrays.append(np.broadcast_to(np.zeros((), dtype[0]), (len(mask), widths[name])))
+            mask[:, index] = False
+            continue
+        if isinstance(table, Source):
+            arrays.append(table)
+            continue
+        array = _check_table(estimator, name, table, dtype)
+        array = without_absent(array, mask[:, index], kernels[name]) if name in kernels else array
+        mask[:, index] &= ~_absent_rows(name, array, mask[:, index])
+        arrays.append(array)
+    return arrays, mask
+
+
+def _check_table(estimator: Any, name: str, table: Any, dtype: Any) -> Array:
+    """One view as a float array or CSR matrix; NaN and infinities are left for the caller to judge."""
+    with naming(f"view {name!r}"):
+        array = check_array(
+            filled_rows(table),
+            accept_sparse="csr",
+            dtype=dtype,
+            ensure_all_finite=False,
+            input_name=f"view {name!r}",
+            estimator=estimator,
+        )
+    if hasattr(array, "indptr"):
+        return _canonical(array)
+    by_row = array.strides[1] == array.itemsize or array.shape[1] == 1
+    return array if by_row or isinstance(table, np.memmap) else np.ascontiguousarray(array)
+
+
+def _canonical(matrix: Any) -> Any:
+    if matrix.has_canonical_format:
+        return matrix
+    matrix = matrix.copy()
+    matrix.sum_duplicates()
+    return matrix
+
+
+def _absent_rows(name: str, array: Array, expected: Array) -> Array:
+    """Which rows are all NaN; one that is partly NaN or infinite, and expected to be there, is an error."""
+    absent = np.zeros(array.shape[0], dtype=bool)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(np.sum(array.data if hasattr(array, "indptr") else array, dtype=np.float64)):
+            return absent
+    for start in range(0, array.shape[0], ROWS_AT_ONCE):
+        rows = slice(start, start + ROWS_AT_ONCE)
+        n_nan, n_infinite, column = _count_odd(array[rows])
+        absent[rows] = n_nan == array.shape[1]
+        for row in np.flatnonzero((n_infinite > 0) & expected[rows]):
+            raise ValueError(
+                f"Input view {name!r} contains infinity or a value too large for {array.dtype!r} (sample "
+                f"{start + row})."
+            )
+        for row in np.flatnonzero((n_nan > 0) & ~absent[rows] & expected[rows]):
+            raise ValueError(
+                f"view {name!r} contains NaN: sample {start + row} is partly NaN (column {column[row]}). "
+                "A sample has a view whole or not at all: impute the value, or set the whole row to NaN."
+            )
+    return absent
+
+
+def _count_odd(rows: Array) -> tuple[Array, Array, Array]:
+    """Per row the numbers of NaN and of infinities, and the column of the first NaN."""
+    if not hasattr(rows, "indptr"):
+        nan = np.isnan(rows)
+        return np.sum(nan, axis=1), np.sum(np.isinf(rows), axis=1), np.argmax(nan, axis=1)
+    owner = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+    nan = np.isnan(rows.data)
+    first = np.zeros(rows.shape[0], dtype=int)
+    first[owner[nan][::-1]] = rows.indices[nan][::-1]
+    counts = [np.bincount(owner[odd], minlength=rows.shape[0]) for odd in (nan, np.isinf(rows.data))]
+    return counts[0], counts[1], first
+
+
+def _check_present(present: Any, tables: dict[str, Any], n_samples: int) -> NDArray[np.bool_]:
+    """Which samples have which views, (n, L); all, unless told otherwise."""
+    names = tuple(tables)
+    if present is None:
+        return np.ones((n_samples, len(names)), dtype=bool)
+    labels = column_names(present)
+    if hasattr(present, "iloc") and len(present) == n_samples:
+        check_same_rows({**tables, "present": present})
+    if isinstance(present, Mapping) or (labels is not None and any(isinstance(label, str) for label in labels)):
+        given = list(present) if labels is None else labels
+        unknown = [name for name in given if name not in names]
+        if unknown:
+            raise ValueError(f"present names the view {shown(unknown[0])}; the views are {_listed(names)}.")
+        columns = [np.asarray(present[name]) if name in given else np.ones(n_samples) for name in names]
+        wrong = [name for name, column in zip(names, columns, strict=True) if column.shape != (n_samples,)]
+        if wrong:
+            raise ValueError(f"present[{wrong[0]!r}] must have one entry for each of the {n_samples} samples.")
+        present = np.stack(columns, axis=1)
+    mask = np.asarray(present)
+    if mask.shape != (n_samples, len(names)):
+        expected = (n_samples, len(names))
+        raise ValueError(f"present must have the shape (n_samples, n_views) = {expected}, got {mask.shape}.")
+    plain = mask.dtype.kind in "biuf" or all(isinstance(value, (bool, np.bool_)) for value in mask.flat)
+    if not plain or not np.all((mask == 0) | (mask == 1)):
+        raise ValueError("present must hold True where a sample has a view and False where not.")
+    return mask.astype(bool)
+
+
+def _check_coverage(names: tuple[str, ...], mask: NDArray[np.bool_], weight: Array | None) -> None:
+    """Every sample has a view and, in fit, every view has a sample of positive weight."""
+    bare = np.flatnonzero(~np.any(mask, axis=1))
+    if len(bare):
+        raise ValueError(
+            f"Sample {bare[0]} has no view: it is NaN or absent in {_listed(names)}, or not present. Leave it out."
+        )
+    if weight is None:
+        return
+    for name, column in zip(names, mask.T, strict=True):
+        if not np.any(column & (weight > 0)):
+            raise ValueError(f"view {name!r} is missing in all samples (of positive weight). Leave it out.")

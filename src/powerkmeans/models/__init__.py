@@ -1,0 +1,1 @@
+"""What a fit leaves behind: its answers about samples, learning on from chunks, files."""

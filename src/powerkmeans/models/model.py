@@ -1,0 +1,174 @@
+"""What a fit leaves behind: enough to label any sample, and nothing of the size of the data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from powerkmeans.features.maps.maps import CentredMap
+from powerkmeans.types import Array, Iteration, Parameters, PassStatistics, Problem, Status, Views
+
+
+@dataclass(frozen=True)
+class Model:
+    """Feature maps, centroids in their centred space, and the objective they were found under.
+
+    ``view_names`` and ``view_widths`` are those of all views that were given; everything else is of the used
+    ones, in the order of their names, at ``used_views`` among them (constant views are not used).
+    """
+
+    view_names: tuple[str, ...]
+    used_views: tuple[int, ...]
+    view_widths: tuple[int, ...]
+    maps: tuple[CentredMap, ...]
+    parameters: Parameters
+    problem: Problem
+    s: float
+    dtype: np.dtype[Any]
+
+    def used(self, views: Views) -> Views:
+        """The views that the model looks at."""
+        if self.used_views == tuple(range(len(self.view_names))):
+            return views
+        rest = views.select(list(self.used_views))
+        if rest.present is not None and not np.all(np.any(rest.present, axis=1)):
+            row = int(np.flatnonzero(~np.any(rest.present, axis=1))[0])
+            raise ValueError(f"Sample {row} has no view but those that were constant in fit and say nothing.")
+        return rest
+
+    def for_all_views(self, values: Array, otherwise: float) -> Array:
+        """Values of the used views, the last axis, among those of all views."""
+        values = np.asarray(values, dtype=np.float64)
+        result = np.full((*values.shape[:-1], len(self.view_names)), otherwise)
+        result[..., list(self.used_views)] = values
+        return result
+
+    def cluster_centers(self) -> list[Array]:
+        """Centroids as points of each view's own (uncentred) feature space; none where a view is not used."""
+        centers = [np.zeros((len(self.parameters.centers), 0), dtype=self.dtype) for _ in self.view_names]
+        for view, feature_map, part in zip(self.used_views, self.maps, self.problem.view_slices, strict=True):
+            centers[view] = feature_map.uncentred(self.parameters.centers[:, part]).astype(self.dtype)
+        return centers
+
+
+@dataclass(frozen=True)
+class Restart:
+    """One run of the solver: where it started and what it reached.
+
+    ``hard_objective`` is the objective at ``s = -inf``, by which restarts are compared, ``hard_loss`` the data's
+    part of it; ``n_moves`` counts centroids that were moved after the annealing.
+    """
+
+    init: str
+    s_init: float
+    s: float
+    n_iter: int
+    status: Status
+    hard_objective: float
+    hard_loss: float
+    n_moves: int = 0
+
+
+class StreamLine(NamedTuple):
+    """One chunk of a stream.
+
+    n_seen : samples seen with it, by their weight
+    loss : its mean loss before it was learnt from
+    drift : by what share that loss exceeds the running one
+    shift : the largest step of a centroid
+    """
+
+    n_seen: float
+    loss: float
+    drift: float
+    shift: float
+
+
+@dataclass(frozen=True, eq=False)
+class StreamLines:
+    """The lines of a stream, a row each, in room that doubles when it is full: adding lines is linear overall.
+
+    What goes on from it shares the room. A row of NaN is free; where another has taken it, the rows are copied.
+    """
+
+    room: Array = field(default_factory=lambda: np.full((0, len(StreamLine._fields)), np.nan))
+    n_lines: int = 0
+
+    def with_line(self, line: StreamLine) -> StreamLines:
+        """The same lines and one more."""
+        room, at = self.room, self.n_lines
+        if at == len(room) or not np.isnan(room[at, 0]):
+            room = np.full((max(16, 2 * at), room.shape[1]), np.nan)
+            room[:at] = self.room[:at]
+        room[at] = line
+        return StreamLines(room, at + 1)
+
+    @property
+    def table(self) -> Array:
+        """The lines, read only."""
+        lines = self.room[: self.n_lines]
+        lines.flags.writeable = False
+        return lines
+
+
+@dataclass(frozen=True)
+class Stream:
+    """What a model has seen, to go on from: running sums, in which samples count less the longer ago they were.
+
+    ``sums`` are scaled to ``weight``, which the ``n_fitted`` samples of the fit had; their scatter is about the
+    origin, so that it does not matter where centroids were. ``n_seen`` counts samples by their weight, in units of
+    those of the fit; ``n_learnt`` is how many there were in all chunks since.
+    """
+
+    sums: PassStatistics
+    weight: float
+    n_fitted: int
+    n_seen: float
+    n_learnt: int = 0
+    lines: StreamLines = field(default_factory=StreamLines)
+
+
+@dataclass(frozen=True)
+class FitResult:
+    """A fitted model and the story of its fit.
+
+    ``n_used`` clusters have samples; ``n_apart`` centroids are apart from all others. ``troubles`` tells what went
+    wrong in the fit, ``advice`` what the data make unwise.
+    """
+
+    model: Model
+    labels: Array
+    objective: float
+    inertia: float
+    bandwidths: tuple[float | None, ...]
+    n_used: int
+    n_apart: int
+    history: tuple[Iteration, ...]
+    restarts: tuple[Restart, ...] = ()
+    best: int = 0
+    critical: float | None = None
+    stream: Stream | None = None
+    troubles: tuple[str, ...] = ()
+    advice: tuple[str, ...] = ()
+
+
+def history_table(result: FitResult) -> dict[str, Array]:
+    """The history as one array a column."""
+    lines = result.history
+    return {
+        "s": np.array([line.s for line in lines]),
+        "objective": np.array([line.objective for line in lines]),
+        "inertia": np.array([line.hard_cost for line in lines]),
+        "shift": np.array([line.shift for line in lines]),
+        "n_distinct": np.array([line.n_distinct for line in lines]),
+        "view_weights": result.model.for_all_views([line.view_weights for line in lines], 0.0),
+        "groups": np.array([line.groups for line in lines], dtype=np.int32).reshape(len(lines), -1),
+    }
+
+
+def stream_table(result: FitResult) -> dict[str, Array]:
+    """The chunks of a stream as one array a column."""
+    lines = StreamLines() if result.stream is None else result.stream.lines
+    return dict(zip(StreamLine._fields, lines.table.T, strict=True))

@@ -1,0 +1,56 @@
+"""Random streams: one integer seeds the fit, and every purpose draws from a generator of its own.
+
+A stream is named by words ("frequencies", the view's name), so adding a consumer or a view never
+changes what the others draw. The global generator is never touched.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state as as_random_state
+
+from powerkmeans.support.values import random_state as check_random_state
+from powerkmeans.types import Float64Array
+
+
+def stream(seed: int, *purpose: str) -> np.random.Generator:
+    """Return the generator for one purpose of the fit seeded by ``seed``."""
+    return np.random.default_rng([seed, *(zlib.crc32(word.encode()) for word in purpose)])
+
+
+def stream_seed(seed: int, *purpose: str) -> int:
+    """Return an integer seed for one purpose, for things that take a seed instead of a generator."""
+    return int(stream(seed, *purpose).integers(2**63))
+
+
+def draw_seed(random_state: Any) -> int:
+    """The one integer that seeds a fit. ``None`` takes fresh entropy and leaves the global generator alone."""
+    check_random_state("random_state", random_state)
+    if random_state is None or isinstance(random_state, np.random.Generator):
+        return int(np.random.default_rng(random_state).integers(2**31 - 1))
+    return int(as_random_state(random_state).randint(2**31 - 1))
+
+
+def thin(times: Float64Array, weight: Float64Array, size: int) -> tuple[NDArray[np.intp], Float64Array]:
+    """Draw ``size`` of the items by weight without replacement.
+
+    ``times`` are standard exponential draws, one an item. Items with the smallest ``time / weight`` are kept,
+    each standing for ``weight / P(kept)``, so that weighted sums over the draw estimate those over all.
+
+    Returns
+    -------
+    kept : indices, in the order of the items
+    weight : what each kept item stands for
+
+    """
+    if len(weight) <= size:
+        return np.arange(len(weight)), weight
+    with np.errstate(over="ignore"):  # subnormal weights wait for ever
+        keys = times / weight
+    threshold = np.partition(keys, size)[size]
+    kept = np.flatnonzero(keys < threshold)
+    return kept, weight[kept] / -np.expm1(-weight[kept] * threshold)
