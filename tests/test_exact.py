@@ -362,7 +362,7 @@ def test_models_are_saved_with_their_rows(tmp_path):
 
 @pytest.mark.parametrize("n_threads", [1, 2, 4])
 def test_same_bits_for_any_number_of_threads(n_threads, monkeypatch):
-    monkeypatch.setattr("powerkmeans.compute.engine.BLOCK_BYTES", 2**15)
+    monkeypatch.setattr("powerkmeans.compute.blocks.BLOCK_BYTES", 2**15)
     models = [
         KernelPowerKMeans(4, feature_map="exact", random_state=0, engine=NumpyOptions(n_threads=n)).fit(X)
         for n in (1, n_threads)

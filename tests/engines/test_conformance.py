@@ -12,16 +12,15 @@ from threadpoolctl import threadpool_info
 from helpers import blobs, make_engine, make_present, make_problem, make_views
 from oracle import power_mean, power_mean_gradient, squared_distance, typicality
 from powerkmeans import KernelPowerKMeans
-from powerkmeans.compute import engine as engine_module
+from powerkmeans.compute import blocks as blocks_module
 from powerkmeans.compute.blas import single_threaded_blas
 from powerkmeans.compute.engine import open_engine
-from powerkmeans.compute.native.compiled import CompiledKernel
+from powerkmeans.compute.native.compiled import CompiledPass
 from powerkmeans.compute.native.library import TARGETS, open_library
-from powerkmeans.compute.passes import NumpyKernel
 from powerkmeans.engines import NumpyOptions
 from powerkmeans.features.maps.exact import make_exact
 from powerkmeans.features.maps.maps import IdentityMap, make_centred, make_nystroem, whole
-from powerkmeans.objective.block import prepare
+from powerkmeans.objective.block import block_statistics, prepare
 from powerkmeans.types import KernelRows, Parameters
 
 KERNELS = ["numpy", *(target for target in TARGETS if open_library(target) is not None)]
@@ -34,13 +33,13 @@ OPTIONS = {
 
 @pytest.fixture(params=OPTIONS)
 def options(request, monkeypatch):
-    monkeypatch.setattr(engine_module, "BLOCK_BYTES", 2**12)  # many small blocks
+    monkeypatch.setattr(blocks_module, "BLOCK_BYTES", 2**12)  # many small blocks
     return OPTIONS[request.param]
 
 
 @pytest.fixture(params=KERNELS)
 def kernel(request):
-    return NumpyKernel() if request.param == "numpy" else CompiledKernel(request.param)
+    return block_statistics if request.param == "numpy" else CompiledPass(request.param).sums
 
 
 def literal_statistics(views, weight, parameters, problem, s, present=None):
@@ -97,8 +96,8 @@ def test_statistics_are_the_literal_sums(options, kernel, membership, dtype, mis
     expected = literal_statistics(views, weight, parameters, problem, -3.0, present)
     given = [v.astype(dtype) for v in views]
     engine = make_engine(given, weight.astype(dtype), options, keep=True, present=present)
-    assert engine._n_blocks > 2
-    found = engine.fold(kernel.statistics, prepare(parameters, -3.0, problem, np.dtype(dtype)))
+    assert engine.n_blocks > 2
+    found = engine.fold(kernel, prepare(parameters, -3.0, problem, np.dtype(dtype)))
     tolerance = 1e-5 if dtype == np.float32 else 1e-11
     for name, value in expected.items():
         result = getattr(found, name)
@@ -111,7 +110,7 @@ def test_statistics_are_the_literal_sums(options, kernel, membership, dtype, mis
 @pytest.mark.parametrize("budget", [2**30, 0])
 @pytest.mark.parametrize("engine", ["numpy", "auto"])
 def test_same_bits_for_any_number_of_threads(monkeypatch, dtype, membership, budget, engine):
-    monkeypatch.setattr(engine_module, "BLOCK_BYTES", 2**12)
+    monkeypatch.setattr(blocks_module, "BLOCK_BYTES", 2**12)
     X, _ = blobs(size=100, spread=2.0)  # ten blocks of 32: more than four threads take at once, and a rest
     models = [
         KernelPowerKMeans(
@@ -211,9 +210,9 @@ def test_a_failing_block_restores_limits():
 def test_features_are_stored_within_the_budget_only():
     X = np.random.default_rng(0).normal(size=(100, 4))
     size = 100 * (4 * 8 + 8 + 16)  # features, a squared length and a label a row
-    assert make_engine([X], options=NumpyOptions(memory_budget=size))._features is not None
-    assert make_engine([X], options=NumpyOptions(memory_budget=size - 1))._features is None
-    assert make_engine([X], options=NumpyOptions(memory_budget=size), keep=False)._features is None
+    assert make_engine([X], options=NumpyOptions(memory_budget=size)).stored
+    assert not make_engine([X], options=NumpyOptions(memory_budget=size - 1)).stored
+    assert not make_engine([X], options=NumpyOptions(memory_budget=size), keep=False).stored
 
 
 def test_maps_for_outlier_scores_are_no_kernel_matrices():
@@ -221,16 +220,16 @@ def test_maps_for_outlier_scores_are_no_kernel_matrices():
     base = make_nystroem(np.zeros(4), X[:200], "rbf", 1.0)
     scored = whole(make_centred(base, np.zeros(base.n_outputs), np.float64))
     assert not isinstance(scored, KernelRows)
-    wide = 2**10 * engine_module.BLOCK_BYTES // 2**20
+    wide = 2**10 * blocks_module.BLOCK_BYTES // 2**20
     engine = open_engine(NumpyOptions(memory_budget=0), make_views([X]))
     assert not engine.with_features((scored,), keep=True).stored  # the budget holds for it
     rows = engine.with_features((scored,), keep=False, working=wide).block_rows
-    assert rows < engine_module.KERNEL_ROWS
+    assert rows < blocks_module.KERNEL_ROWS
     matrix = make_exact(np.zeros(4), X, np.full(300, 1 / 300), "rbf", 1.0)
     assert isinstance(matrix, KernelRows)
     kept = engine.with_features((matrix,), keep=True, working=wide)
     assert kept.stored
-    assert kept.block_rows == engine_module.KERNEL_ROWS
+    assert kept.block_rows == blocks_module.KERNEL_ROWS
 
 
 def test_engines_of_one_another_share_threads_and_others_do_not():
@@ -268,5 +267,5 @@ def test_blocks_shrink_with_the_number_of_clusters():
     X = np.random.default_rng(0).normal(size=(20_000, 2))
     rows = open_engine("numpy", make_views([X]))
     few, many = (rows.with_features((IdentityMap(2),), keep=False, working=4 * k) for k in (3, 1000))
-    assert few.block_rows == engine_module.LARGEST_BLOCK
-    assert many.block_rows * 4000 * 8 <= engine_module.BLOCK_BYTES
+    assert few.block_rows == blocks_module.LARGEST_BLOCK
+    assert many.block_rows * 4000 * 8 <= blocks_module.BLOCK_BYTES
