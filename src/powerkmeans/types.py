@@ -259,12 +259,14 @@ class Executor(Protocol):
     """Runs functions of blocks where rows live: threads here.
 
     ``xp`` is the namespace of its arrays. ``place`` brings arrays of parameters, maps and blocks there, those of
-    the first two once per pass. ``run`` yields ``function(block, inputs)`` in the order of the blocks.
+    the first two once per pass, and ``fetch`` brings results back as NumPy arrays. ``run`` yields
+    ``function(block, inputs)`` in the order of the blocks.
     """
 
     @property
     def xp(self) -> Any: ...
     def place(self, inputs: P) -> P: ...
+    def fetch(self, result: T) -> T: ...
     def run(self, function: Callable[[Block, P], T], blocks: Blocks, inputs: P) -> Generator[T, None, None]: ...
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import closing
+from dataclasses import fields
 
 import numpy as np
 
 from powerkmeans.compute.blocks import RowBlocks, StoredBlocks, mapped, rows_per_block, zeroed
 from powerkmeans.compute.options import ENGINES, EngineOptions, engine_options
 from powerkmeans.compute.passes import available_passes, fastest
-from powerkmeans.compute.placement import in_float64, on_host, sums_on_host
 from powerkmeans.compute.sampling import draw_sample
 from powerkmeans.sources import Source
 from powerkmeans.types import Array, Block, Blocks, Executor, FeatureMap, P, RowSample, S, T, Views
@@ -77,34 +77,33 @@ class RowEngine:
         """
         engine = RowEngine(self.views, self._options, self._executor, maps, working, self.raw)
         if keep and engine._fits:
-            engine._blocks = StoredBlocks(list(engine.map_blocks(_as_it_is, None)))
+            engine._blocks = StoredBlocks(list(engine._run(_unchanged, None)))
         return engine
 
     def fold(self, function: Callable[[Block, P], S], parameters: P) -> S:
         """Sum ``function(block, parameters)`` over all blocks in float64, in the order of the rows."""
         with closing(self.map_blocks(function, parameters)) as parts:
-            total = in_float64(sums_on_host(next(parts)))
+            total = _in_float64(next(parts))
             for part in parts:
-                total += sums_on_host(part)
+                total += part
         return total
 
     def map_rows(self, function: Callable[[Block, P], Array], parameters: P) -> Array:
         """Stack ``function(block, parameters)``, one row per sample, in an array of this machine's memory."""
         with closing(self.map_blocks(function, parameters)) as parts:
-            first = on_host(next(parts))
+            first = next(parts)
             out = np.empty((self.n_samples, *first.shape[1:]), dtype=first.dtype)
             out[: len(first)] = first
             done = len(first)
-            for part in map(on_host, parts):
+            for part in parts:
                 out[done : done + len(part)] = part
                 done += len(part)
         return out
 
     def map_blocks(self, function: Callable[[Block, P], T], parameters: P) -> Generator[T, None, None]:
         """Yield ``function(block, parameters)`` in the order of the rows."""
-        ready = self._preparation()
-        placed = self._executor.place(parameters)
-        return self._executor.run(lambda block, inputs: function(ready(block), inputs), self._blocks, placed)
+        with closing(self._run(function, parameters)) as results:
+            yield from map(self._executor.fetch, results)
 
     def sample(self, size: int, seed: int) -> RowSample:
         """Draw up to ``size`` distinct rows by weight, from their content alone."""
@@ -112,20 +111,26 @@ class RowEngine:
         budget = self._options.memory_budget if from_files else None
         return draw_sample(self._rows, self._executor, size, seed, budget)
 
-    def _preparation(self) -> Callable[[Block], Block]:
-        """What is done to a block before a function sees it; it must not hold the engine, whose threads run it."""
-        if self.stored:
-            return _unchanged
-        place, maps = self._executor.place, self._executor.place(self.maps)
-        return (lambda block: mapped(place(block), maps)) if maps else (lambda block: zeroed(place(block)))
+    def _run(self, function: Callable[[Block, P], T], parameters: P) -> Generator[T, None, None]:
+        """As ``map_blocks``, with results where the blocks are."""
+        place, stored = self._executor.place, self.stored
+        maps = () if stored else place(self.maps)
+
+        def prepared(block: Block, inputs: P) -> T:
+            if stored:
+                return function(block, inputs)
+            placed = place(block)
+            return function(mapped(placed, maps) if maps else zeroed(placed), inputs)
+
+        return self._executor.run(prepared, self._blocks, place(parameters))
 
 
-def _unchanged(block: Block) -> Block:
+def _unchanged(block: Block, _: None) -> Block:
     return block
 
 
-def _as_it_is(block: Block, _: None) -> Block:
-    return block
+def _in_float64(sums: S) -> S:
+    return type(sums)(*(np.array(getattr(sums, field.name), dtype=np.float64) for field in fields(sums)))
 
 
 def kept_bytes(n_samples: int, width: int, n_views: int, itemsize: int) -> int:

@@ -34,6 +34,10 @@ class Threads:
         """Rows and parameters are in one memory."""
         return inputs
 
+    def fetch(self, result: T) -> T:
+        """So are results."""
+        return result
+
     def run(self, function: Callable[[Block, P], T], blocks: Blocks, inputs: P) -> Generator[T, None, None]:
         """Yield ``function(block, inputs)`` in the order of the blocks."""
 
