@@ -1,15 +1,14 @@
-"""A new engine is one module and one line in a registry: the public estimators take it with no change in the source."""
+"""A new engine is one module and one line in a registry: the public estimators take it, the source unchanged."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
+import toy_engine
 from helpers import blobs
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, open_source
 from powerkmeans.compute.options import ENGINES
-
-toy_engine = pytest.importorskip("toy_engine")
 
 
 @pytest.fixture(autouse=True)

@@ -17,29 +17,35 @@ from powerkmeans.compute.blas import single_threaded_blas
 from powerkmeans.compute.engine import open_engine
 from powerkmeans.compute.native.compiled import CompiledPass
 from powerkmeans.compute.native.library import TARGETS, open_library
+from powerkmeans.compute.options import ENGINES
 from powerkmeans.engines import NumpyOptions
 from powerkmeans.features.maps.exact import make_exact
 from powerkmeans.features.maps.maps import IdentityMap, make_centred, make_nystroem, whole
 from powerkmeans.objective.block import block_statistics, prepare
-from powerkmeans.types import KernelRows, Parameters
+from powerkmeans.types import KernelRows, Parameters, array_namespace
+from toy_engine import Strict, StrictOptions
 
 KERNELS = ["numpy", *(target for target in TARGETS if open_library(target) is not None)]
 OPTIONS = {
     "stored": NumpyOptions(n_threads=2),
     "recomputed": NumpyOptions(n_threads=2, memory_budget=0),
     "one thread": NumpyOptions(n_threads=1),
+    "another library": StrictOptions(),
+    "another library, recomputed": StrictOptions(memory_budget=0),
 }
+# compiled passes take rows of NumPy alone
+PAIRS = [(o, k) for o in OPTIONS for k in KERNELS if k == "numpy" or not o.startswith("another")]
+
+
+@pytest.fixture(autouse=True)
+def small_blocks_and_another_engine(monkeypatch):
+    monkeypatch.setattr(blocks_module, "BLOCK_BYTES", 2**12)
+    monkeypatch.setitem(ENGINES, StrictOptions, Strict)
 
 
 @pytest.fixture(params=OPTIONS)
-def options(request, monkeypatch):
-    monkeypatch.setattr(blocks_module, "BLOCK_BYTES", 2**12)  # many small blocks
+def options(request):
     return OPTIONS[request.param]
-
-
-@pytest.fixture(params=KERNELS)
-def kernel(request):
-    return block_statistics if request.param == "numpy" else CompiledPass(request.param).sums
 
 
 def literal_statistics(views, weight, parameters, problem, s, present=None):
@@ -86,7 +92,10 @@ def literal_statistics(views, weight, parameters, problem, s, present=None):
 @pytest.mark.parametrize("membership", [("fuzzy", 2.0), ("possibilistic", 2.0), ("possibilistic", 1.6)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("missing", [0.0, 0.5])
-def test_statistics_are_the_literal_sums(options, kernel, membership, dtype, missing):
+@pytest.mark.parametrize(("engine_name", "code"), PAIRS)
+def test_statistics_are_the_literal_sums(engine_name, code, membership, dtype, missing):
+    options = OPTIONS[engine_name]
+    kernel = block_statistics if code == "numpy" else CompiledPass(code).sums
     rng = np.random.default_rng(0)
     views = [rng.normal(size=(300, 3)), rng.normal(size=(300, 4))]
     weight = rng.uniform(0.5, 2, 300)
@@ -105,12 +114,63 @@ def test_statistics_are_the_literal_sums(options, kernel, membership, dtype, mis
         assert np.max(np.abs(result - value)) <= tolerance * np.max(np.abs(value)), name
 
 
+def row_numbers(block, inputs):
+    xp = array_namespace(block.weight)
+    first = xp.arange(block.start, block.start + block.weight.shape[0], device=block.weight.device)
+    return xp.stack([first, first + inputs[0]], axis=1)
+
+
+def test_rows_come_back_in_order_as_numpy_arrays(options):
+    X = np.random.default_rng(0).normal(size=(500, 3))
+    engine = make_engine([X], options=options)
+    found = engine.map_rows(row_numbers, (np.asarray(1000),))
+    assert type(found) is np.ndarray
+    assert np.array_equal(found, np.arange(500)[:, None] + [0, 1000])
+    parts = list(engine.map_blocks(row_numbers, (np.asarray(0),)))
+    assert len(parts) == engine.n_blocks > 2
+    assert np.array_equal(np.concatenate(parts), found - [0, 1000])
+
+
+def test_samples_depend_on_content_alone(options):
+    rng = np.random.default_rng(0)
+    X, weight = np.round(rng.normal(size=(400, 2)), 1), rng.uniform(0, 1, 400)
+    order = rng.permutation(400)
+    samples = [
+        open_engine(choice, make_views([rows], mass)).sample(50, seed=3)
+        for choice, rows, mass in (("numpy", X, weight), (options, X, weight), (options, X[order], weight[order]))
+    ]
+    for other in samples[1:]:
+        assert np.array_equal(other.views[0], samples[0].views[0])
+        np.testing.assert_allclose(other.weight, samples[0].weight, rtol=1e-12)
+        assert other.n_distinct == samples[0].n_distinct
+
+
+def test_rows_that_overflow_are_named(options):
+    X = np.random.default_rng(0).normal(size=(300, 3)).astype(np.float32)
+    X[207] = 1e30
+    with pytest.raises(ValueError, match=r"overflow float32 \(row 207\)"):
+        make_engine([X], options=options).fold(block_statistics, None)
+
+
+def test_an_error_in_a_block_ends_the_run(options):
+    seen = []
+
+    def fails(block, _):
+        seen.append(block.start)
+        if block.start >= 64:
+            raise ZeroDivisionError
+        return block.weight
+
+    with pytest.raises(ZeroDivisionError):
+        make_engine([np.ones((10_000, 2))], options=options).map_rows(fails, None)
+    assert len(seen) < 20
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("membership", ["fuzzy", "possibilistic"])
 @pytest.mark.parametrize("budget", [2**30, 0])
 @pytest.mark.parametrize("engine", ["numpy", "auto"])
-def test_same_bits_for_any_number_of_threads(monkeypatch, dtype, membership, budget, engine):
-    monkeypatch.setattr(blocks_module, "BLOCK_BYTES", 2**12)
+def test_same_bits_for_any_number_of_threads(dtype, membership, budget, engine):
     X, _ = blobs(size=100, spread=2.0)  # ten blocks of 32: more than four threads take at once, and a rest
     models = [
         KernelPowerKMeans(
@@ -236,8 +296,8 @@ def test_engines_of_one_another_share_threads_and_others_do_not():
     views, before = make_views([np.random.default_rng(0).normal(size=(40_000, 4))]), set(threading.enumerate())
     engine = open_engine(NumpyOptions(n_threads=2), views)
     mapped = engine.with_features((IdentityMap(4),), keep=True)
-    assert mapped._workers is engine._workers
-    assert open_engine(NumpyOptions(n_threads=2), views)._workers is not engine._workers
+    assert mapped._executor is engine._executor
+    assert open_engine(NumpyOptions(n_threads=2), views)._executor is not engine._executor
     workers = set(threading.enumerate()) - before
     assert all(thread.name.startswith("powerkmeans") for thread in workers)
     assert workers
@@ -263,7 +323,8 @@ def test_unknown_engines_and_options_are_named():
     assert open_engine("numpy", make_views([np.eye(2)])).n_samples == 2
 
 
-def test_blocks_shrink_with_the_number_of_clusters():
+def test_blocks_shrink_with_the_number_of_clusters(monkeypatch):
+    monkeypatch.setattr(blocks_module, "BLOCK_BYTES", 2**24)
     X = np.random.default_rng(0).normal(size=(20_000, 2))
     rows = open_engine("numpy", make_views([X]))
     few, many = (rows.with_features((IdentityMap(2),), keep=False, working=4 * k) for k in (3, 1000))

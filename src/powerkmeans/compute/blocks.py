@@ -91,19 +91,23 @@ def zeroed(block: Block) -> Block:
     """The block with absent rows set to zero."""
     if block.present is None:
         return block
-    return block._replace(views=tuple(map(zero_where_absent, block.views, block.present)))
+    return block._replace(views=tuple(map(zero_where_absent, block.views, _masks(block))))
 
 
 def mapped(block: Block, maps: tuple[FeatureMap, ...]) -> Block:
     """The block seen through feature maps: features and their squared lengths, zero where a view is absent."""
-    there = [None] * len(maps) if block.present is None else list(block.present)
-    parts = zip(maps, zeroed(block).views, there, strict=True)
+    parts = zip(maps, zeroed(block).views, _masks(block), strict=True)
     with np.errstate(invalid="ignore"):  # what is not finite is told below
         pairs = [_features_and_norms(m, rows, block.start, mask) for m, rows, mask in parts]
     features = block._replace(
         views=tuple(rows for rows, _ in pairs), squared_norms=tuple(norm for _, norm in pairs)
     )
     return _finite(features if block.present is None else _without_absent(features))
+
+
+def _masks(block: Block) -> list[Array]:
+    """Which rows each view has, None for all."""
+    return [None if block.present is None else block.present[view, :] for view in range(len(block.views))]
 
 
 def _features_and_norms(
@@ -117,9 +121,8 @@ def _features_and_norms(
 
 
 def _without_absent(block: Block) -> Block:
-    assert block.present is not None
     xp = array_namespace(block.weight)
-    pairs = zip(block.present, block.squared_norms, strict=True)
+    pairs = zip(_masks(block), block.squared_norms, strict=True)
     norms = tuple(xp.where(mask, norm, xp.zeros_like(norm)) for mask, norm in pairs)
     return zeroed(block)._replace(squared_norms=norms)
 

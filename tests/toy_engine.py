@@ -1,4 +1,4 @@
-"""An engine as a stranger would add one: arrays of another library, on a device of its own, one block after another.
+"""An engine as anyone might add one: arrays of another library, on a device of its own, one block after another.
 
 ``array_api_strict`` has nothing that is not in the array-API standard, refuses to mix with NumPy, and its devices
 refuse to mix with each other. So whatever runs here runs on any library of arrays.
@@ -40,4 +40,7 @@ class Strict:
 
     def run(self, function, blocks, inputs):
         with closing(blocks.read()) as waiting:
-            yield from (function(block, inputs) for block in waiting)
+            for block in waiting:
+                with np.errstate(over="ignore", under="ignore"):
+                    result = function(block, inputs)
+                yield result
