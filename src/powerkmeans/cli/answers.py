@@ -94,11 +94,11 @@ def cluster_profiles(X: Any, labels: NDArray[Any], n_clusters: int, names: tuple
     views = X if isinstance(X, dict) else {names[0]: X}
     profiles: dict[str, Any] = {}
     for name, values in views.items():
-        there = ~np.isnan(values[:, 0])
-        counts = np.bincount(labels[there], minlength=n_clusters)
+        present = ~np.isnan(values[:, 0])
+        counts = np.bincount(labels[present], minlength=n_clusters)
         sums = np.zeros((n_clusters, values.shape[1]))
         for rows in blocks_of(len(values)):
-            part, whose = values[rows][there[rows]], labels[rows][there[rows]]
+            part, whose = values[rows][present[rows]], labels[rows][present[rows]]
             for cluster in np.unique(whose):
                 sums[cluster] += np.sum(part[whose == cluster], axis=0, dtype=np.float64)
         with np.errstate(invalid="ignore", divide="ignore"):

@@ -288,11 +288,11 @@ def check_same_rows(tables: dict[str, Any]) -> None:
     for name, index in indexed.items():
         other = next(iter(indexed))
         pairs = [] if index.equals(indexed[other]) else zip(index, indexed[other], strict=True)
-        for row, (mine, its) in enumerate(pairs):
-            if not _same_label(mine, its):
+        for row, (first, second) in enumerate(pairs):
+            if not _same_label(first, second):
                 raise ValueError(
-                    f"Row {row} is {_unpacked(mine)!r} in view {name!r} but {_unpacked(its)!r} in view {other!r}: "
-                    "the views must have the same samples in the same order. Reindex them to a common index."
+                    f"Row {row} is {_unpacked(first)!r} in view {name!r} but {_unpacked(second)!r} in view "
+                    f"{other!r}: the views must have the same samples in the same order. Reindex them to a common index."
                 )
 
 

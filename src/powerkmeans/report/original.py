@@ -106,12 +106,12 @@ def original_views(
 
 
 def _check_shape(view: str, placed: Placed, n_samples: int, width: int | None) -> None:
-    rows, own = len_of(placed[0]), _width(placed)
+    rows, found = len_of(placed[0]), _width(placed)
     whose = "original" if view == "X" else f"original: view {view!r}"
     if rows != n_samples:
         raise ValueError(f"{whose} has {rows} samples, expected {n_samples} as in X.")
-    if width is not None and own != width:
-        raise ValueError(f"{whose} has {own} columns, expected {width}: the columns of X, in other units.")
+    if width is not None and found != width:
+        raise ValueError(f"{whose} has {found} columns, expected {width}: the columns of X, in other units.")
 
 
 def _is_kernel(estimator: Any, view: str) -> bool:
@@ -144,7 +144,7 @@ def _placed(estimator: Any, X: Any) -> dict[str, Placed]:
         return {names[0]: (table, None)}
     missing = [name for name in names if name not in columns]
     width = int(table.shape[1])
-    if missing or any(position >= width for own in columns.values() for position in own):
+    if missing or any(position >= width for positions in columns.values() for position in positions):
         raise ValueError(
             f"original has other columns than X: {width} of them. Pass all columns of X, in other units."
         )
@@ -165,8 +165,8 @@ def _own_names(estimator: Any, view: int, tables: Sequence[Placed]) -> tuple[str
     for table, positions in tables:
         header = column_names(table)
         if header is not None:
-            own = header if positions is None else [header[position] for position in positions]
-            return tuple(plain_text(plain_label(name, label)) for label in own)
+            labels = header if positions is None else [header[position] for position in positions]
+            return tuple(plain_text(plain_label(name, label)) for label in labels)
     if layout is not None and layout.labels[view] is not None:
         return tuple(plain_text(label) for label in layout.labels[view])
     if layout is None and hasattr(estimator, "feature_names_in_"):
@@ -201,7 +201,7 @@ def _cut(names: list[Any], found: dict[str, Placed]) -> dict[str, list[Any]]:
     """One list of names, as many as the views or the table they are cut from have columns."""
     table, positions = next(iter(found.values()))
     if positions is not None and len(names) == table.shape[1]:
-        return {view: [names[position] for position in own or []] for view, (_, own) in found.items()}
+        return {view: [names[position] for position in positions or []] for view, (_, positions) in found.items()}
     widths = [_width(placed) for placed in found.values()]
     if len(names) != sum(widths):
         raise ValueError(f"feature_names has {len(names)} names, but there are {sum(widths)} columns.")
