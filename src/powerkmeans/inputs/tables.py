@@ -292,7 +292,8 @@ def check_same_rows(tables: dict[str, Any]) -> None:
             if not _same_label(first, second):
                 raise ValueError(
                     f"Row {row} is {_unpacked(first)!r} in view {name!r} but {_unpacked(second)!r} in view "
-                    f"{other!r}: the views must have the same samples in the same order. Reindex them to a common index."
+                    f"{other!r}: the views must have the same samples in the same order. Reindex them to a "
+                    "common index."
                 )
 
 
