@@ -19,6 +19,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import powerkmeans
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, explain_views, open_source
+from powerkmeans.objective.membership import Possibilistic
 from powerkmeans.report import facts as facts_module
 from powerkmeans.report import page as page_module
 from powerkmeans.report import profiles as profiles_module
@@ -316,7 +317,7 @@ def test_ticks_of_a_line_that_hardly_moves_differ():
 def test_few_samples_of_a_normal_cloud_are_outliers(width, fuzziness):
     squared = np.sum(np.random.default_rng(0).normal(size=(50_000, width)) ** 2, axis=1)
     typicality = 1 / (1 + squared ** (1 / (fuzziness - 1)))
-    share = np.mean(1 - typicality > outlier_fence(typicality, fuzziness))
+    share = np.mean(1 - typicality > outlier_fence(typicality, Possibilistic(fuzziness)))
     assert 0.002 < share < 0.02
 
 

@@ -12,9 +12,10 @@ from powerkmeans.fitting.fit import choose_restart
 from powerkmeans.models.model import Restart
 from powerkmeans.objective.membership import make_membership
 from powerkmeans.objective.updates import entropic_weights, updated
+from powerkmeans.solver.critical import critical_value
 from powerkmeans.solver.mm import _settled, _Snapshot, count_apart, minimise
 from powerkmeans.solver.relocate import _recovered, propose_move
-from powerkmeans.solver.schedules import Geometric, Hard, Pace, Unfolding, critical_value
+from powerkmeans.solver.schedules import Geometric, Hard, Pace, Unfolding
 from powerkmeans.solver.starts import plus_plus, random_rows
 from powerkmeans.support.draws import thin
 from powerkmeans.types import Parameters, Status
@@ -217,8 +218,8 @@ def test_the_best_cloud_is_kept_unless_clearly_beaten(inits, values, kept):
 
 def test_critical_value_without_flat_part_is_closed_form():
     sharp = np.diag([0.1, 0.05])
-    assert critical_value(sharp, np.zeros((2, 2)), 2.0) == pytest.approx(1 - 1 / 0.2)
-    assert critical_value(np.eye(1), np.zeros((1, 1)), 2.0) == 0.0
+    assert critical_value(sharp, np.zeros((2, 2))) == pytest.approx(1 - 1 / 0.2)
+    assert critical_value(np.eye(1), np.zeros((1, 1))) == 0.0
 
 
 def test_no_stop_while_centroids_are_together():

@@ -25,7 +25,7 @@ from powerkmeans.inputs.settings import Settings
 from powerkmeans.models.answers import model_statistics
 from powerkmeans.models.model import FitResult, Model, Restart, Stream
 from powerkmeans.objective.block import block_labels, prepare
-from powerkmeans.objective.membership import make_membership
+from powerkmeans.objective.membership import Fuzzy, make_membership
 from powerkmeans.objective.updates import about_origin, objective_value
 from powerkmeans.solver.mm import count_apart, spread_within
 from powerkmeans.support.warn import warn_caller
@@ -132,15 +132,11 @@ def make_tasks(views: Views, settings: Settings, seed: int) -> tuple[Task, Task 
 
 def _with_membership(prepared: Prepared, settings: Settings, seed: int) -> Task:
     """The problem without what it takes to weigh views."""
-    membership = make_membership("fuzzy", settings.fuzziness)
-    fuzzy = Problem(membership, prepared.splits, prepared.scatter, prepared.scatter, dual=prepared.dual)
-    task = Task(prepared, fuzzy, settings, seed)
-    if settings.membership == "fuzzy":
-        return task
-    membership = make_membership(settings.membership, settings.fuzziness)
-    return replace(
-        task, problem=replace(fuzzy, membership=membership, reference_distance=reference_distance(task))
-    )
+    plain, membership = Fuzzy(settings.fuzziness), make_membership(settings.membership, settings.fuzziness)
+    problem = Problem(plain, prepared.splits, prepared.scatter, prepared.scatter, dual=prepared.dual)
+    task = Task(prepared, problem, settings, seed)
+    reference = reference_distance(task) if membership.bounded else problem.reference_distance
+    return replace(task, problem=replace(problem, membership=membership, reference_distance=reference))
 
 
 def _with_entropy(task: Task) -> Problem:

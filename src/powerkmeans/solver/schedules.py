@@ -1,15 +1,10 @@
-"""Schedules of the exponent s, and the exponent at which clusters begin to separate."""
+"""Schedules of the exponent s: which ones a run goes through, and where it may end."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
-
-import numpy as np
-from scipy.optimize import brentq
-
-from powerkmeans.types import Float64Array
 
 # where the power mean is the minimum for all purposes, and a run that still has not separated may end
 END_OF_ANNEALING = -200.0
@@ -139,30 +134,3 @@ class Hard:
 
     def settles(self, s: float) -> bool:
         return True
-
-
-def growth_rate(s: float, sharp: Float64Array, flat: Float64Array, fuzziness: float) -> float:
-    """Factor by which one iteration multiplies a small displacement from the collapsed point.
-
-    Twice the largest eigenvalue of ``(1 - s) sharp + m/(m-1) flat`` (see ``objective.collapse``), where
-    both matrices are already divided by the total pull.
-    """
-    matrix = (1 - s) * sharp + fuzziness / (fuzziness - 1) * flat
-    return 2 * float(np.linalg.eigvalsh(matrix)[-1])
-
-
-def critical_value(sharp: Float64Array, flat: Float64Array, fuzziness: float) -> float:
-    """The exponent at which the collapsed point loses stability: ``growth_rate = 1``.
-
-    0.0 if the collapse is unstable at every ``s < 0``.
-    """
-    if growth_rate(0.0, sharp, flat, fuzziness) >= 1:
-        return 0.0
-    if not np.any(flat):
-        return 1 - 1 / growth_rate(0.0, sharp, flat, fuzziness)
-    low = -1.0
-    while growth_rate(low, sharp, flat, fuzziness) < 1:
-        low *= 2
-        if not math.isfinite(low) or low < -1e12:
-            return low
-    return float(brentq(lambda s: growth_rate(s, sharp, flat, fuzziness) - 1, low, 0.0, xtol=1e-9))
