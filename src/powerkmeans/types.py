@@ -223,12 +223,16 @@ class Iteration(NamedTuple):
 
 
 class SolverResult(NamedTuple):
-    """Where a run ended and how it got there."""
+    """Where a run ended and how it got there.
+
+    ``sums`` are those of the last pass, which saw the parameters before the last update; None if there was none.
+    """
 
     parameters: Parameters
     s: float
     status: Status
     history: tuple[Iteration, ...]
+    sums: PassStatistics | None = None
 
 
 RunPass = Callable[[Parameters, float], PassStatistics]

@@ -17,7 +17,7 @@ from powerkmeans.features.kernels import KERNELS, Kernel, as_dense
 from powerkmeans.features.maps.exact import PRECOMPUTED
 from powerkmeans.features.maps.maps import CentredMap, FourierMap, NystroemMap
 from powerkmeans.fitting.task import Task
-from powerkmeans.solver.mm import STILL
+from powerkmeans.solver.settling import STILL
 from powerkmeans.support.draws import thin
 from powerkmeans.types import Float64Array, RowSample
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import math
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
@@ -32,6 +33,15 @@ class Pace(NamedTuple):
     growing: bool
 
 
+class Phase(enum.Enum):
+    """What it takes for a run to end at an exponent."""
+
+    WAITING = "nothing ends it"
+    MAY_SETTLE = "centroids that stand still end it"
+    ENDED = "centroids that stand still end it, and so does a single iteration that moves nothing"
+    HAND_OVER = "it ends here: weights are so hard that k-means may do the rest"
+
+
 class Schedule(Protocol):
     """Which exponents a run goes through, and where it may end."""
 
@@ -41,16 +51,8 @@ class Schedule(Protocol):
         """The exponent of the next iteration."""
         ...
 
-    def ended(self, s: float) -> bool:
-        """Whether waiting longer cannot separate clusters any more."""
-        ...
-
-    def settles(self, s: float) -> bool:
-        """Whether a state that stands still here may be taken for the end."""
-        ...
-
-    def hands_over(self, s: float) -> bool:
-        """Whether weights are so hard that k-means may do the rest, converged or not."""
+    def phase(self, s: float, apart: bool) -> Phase:
+        """What ends a run at this exponent, whose centroids are all apart or not."""
         ...
 
     @property
@@ -69,7 +71,8 @@ class Geometric:
     """``s = s_init * factor^(iteration // every)`` (paper: Alg. RFF-KPKM, step 6).
 
     Around the critical exponent centroids move slowly because nothing pulls them either way; a run may
-    settle only once ``s`` is below ``settle_below``, and need not once it is below ``hand_over``.
+    settle only once ``s`` is below ``settle_below``, and need not once it is below ``hand_over``. Centroids
+    that are together have to be waited for, until waiting longer cannot part them.
     """
 
     s_init: float
@@ -83,14 +86,12 @@ class Geometric:
         exponent = min(pace.done // self.every * math.log(self.factor), _LONGEST_ANNEALING)
         return self.s_init * math.exp(exponent)
 
-    def ended(self, s: float) -> bool:
-        return self.factor == 1 or s <= min(END_OF_ANNEALING, 2 * self.settle_below)
-
-    def settles(self, s: float) -> bool:
-        return s <= self.settle_below
-
-    def hands_over(self, s: float) -> bool:
-        return s <= self.hand_over
+    def phase(self, s: float, apart: bool) -> Phase:
+        if apart and s <= self.hand_over:
+            return Phase.HAND_OVER
+        if self.factor == 1 or s <= min(END_OF_ANNEALING, 2 * self.settle_below):
+            return Phase.ENDED
+        return Phase.MAY_SETTLE if apart and s <= self.settle_below else Phase.WAITING
 
     @property
     def window(self) -> int:
@@ -126,11 +127,5 @@ class Hard:
     def after(self, s: float, pace: Pace) -> float:
         return -math.inf
 
-    def hands_over(self, s: float) -> bool:
-        return False
-
-    def ended(self, s: float) -> bool:
-        return True
-
-    def settles(self, s: float) -> bool:
-        return True
+    def phase(self, s: float, apart: bool) -> Phase:
+        return Phase.ENDED
