@@ -10,7 +10,6 @@ import numpy as np
 
 from powerkmeans.choose.path import Ground, Solution, labels_of, solve_all
 from powerkmeans.objective.distances import squared_distances
-from powerkmeans.solver.schedules import Hard
 from powerkmeans.support.draws import thin
 from powerkmeans.types import Array, Float64Array, Parameters, RowSample
 
@@ -23,7 +22,7 @@ def cost_shares(ground: Ground, solutions: dict[int, Solution]) -> Float64Array:
     """For each number of clusters, the loss that is left of that of a single one, with the same view weights."""
     single, problem = ground.of(1), ground.task.problem
     mean = Parameters(np.zeros((1, problem.splits[-1])), ground.task.uniform_weights())
-    center = single.minimise(mean, Hard()).parameters.centers
+    center = single.descend(mean).parameters.centers
     shares = []
     for solution in solutions.values():
         alone = single.run_pass(Parameters(center, solution.parameters.view_weights), -math.inf)

@@ -15,7 +15,7 @@ from powerkmeans.features.maps.exact import CentredKernel
 from powerkmeans.fitting.baseline import chance_shares
 from powerkmeans.fitting.collapse import collapsed_losses, find_collapse
 from powerkmeans.fitting.listener import Listener
-from powerkmeans.fitting.moves import harden, improve
+from powerkmeans.fitting.moves import MARGIN, harden, improve
 from powerkmeans.fitting.pilot import pilot_of
 from powerkmeans.fitting.prepare import Prepared, prepare_features
 from powerkmeans.fitting.reference import reference_distance
@@ -40,8 +40,6 @@ from powerkmeans.types import (
     Views,
 )
 
-# another start replaces the cloud's answer only if it is better by more than this share of the loss
-CLOUD_MARGIN = 0.002
 # lambda over the loss of a view before there are clusters: at 1 a noise view keeps a third of the weight of
 # two, at 0.3 a fourteenth
 ENTROPY_SHARE = 0.3
@@ -165,7 +163,7 @@ def choose_restart(restarts: list[Restart]) -> int:
     if not np.any(clouds):
         return best
     cloud = int(np.argmin(np.where(clouds, values, np.inf)))
-    if values[best] >= values[cloud] - CLOUD_MARGIN * restarts[cloud].hard_loss:
+    if values[best] >= values[cloud] - MARGIN * restarts[cloud].hard_loss:
         return cloud
     return best
 
@@ -194,14 +192,14 @@ def _about_run(restart: Restart) -> str:
 
 def _run(task: Task, start: Start, placed: Parameters, listener: Listener) -> SolverResult:
     """Anneal from one start; unless the exponent was given, finish as k-means."""
-    result = task.minimise(placed, start.schedule, listener.iteration)
+    result = task.descend(placed, start.schedule, on_iteration=listener.iteration)
     if isinstance(task.settings.s_init, str):
         return harden(task, result, listener.iteration)
     return result
 
 
 def _restart(task: Task, start: Start, result: SolverResult) -> Restart:
-    value, loss = task.hard_objective(result.parameters)
+    value, loss = task.hard_objective(result)
     return Restart(
         init=start.init,
         s_init=start.s_init,

@@ -10,7 +10,6 @@ import numpy as np
 from powerkmeans.features.bandwidth import weighted_median
 from powerkmeans.fitting.starts import place_rows
 from powerkmeans.fitting.task import Task, rows_of_view
-from powerkmeans.solver.schedules import Hard
 from powerkmeans.types import Float64Array
 
 # reference distances this far below or above the scatter leave the range of single precision
@@ -27,7 +26,7 @@ def reference_distance(plain: Task) -> Float64Array:
     if choice == "within":
         even = replace(plain, problem=replace(plain.problem, entropy=math.inf))
         start = place_rows("k-means++", even, even.stream("reference"))
-        sums = even.run_pass(even.minimise(start, Hard()).parameters, -math.inf)
+        sums = even.hard_sums(even.descend(start))
         spread = np.sum(sums.scatter, axis=0) / np.sum(sums.mass, axis=0)
         return np.maximum(spread, SMALLEST_REFERENCE * prepared.scatter)
     ratio = float(choice) / prepared.scatter

@@ -109,7 +109,7 @@ def place(start: Start, task: Task, collapse: Collapse | None, rng: np.random.Ge
         return _place_given(task)
     placed = place_rows(start.init, task, rng)
     if start.init == "k-means":
-        return task.minimise(placed, Hard()).parameters
+        return task.descend(placed).parameters
     return placed
 
 
