@@ -85,7 +85,7 @@ def test_growth_is_one_at_the_critical_exponent(membership, fuzziness):
 def test_leading_subspace_agrees_with_whole_moments(membership, monkeypatch):
     task = task_on(blobs(4, 8, 100, 2.0)[0], membership=membership, n_components=100)
     whole = find_collapse(task)
-    monkeypatch.setattr(collapse_module, "WHOLE_MOMENTS", 10)
+    monkeypatch.setattr(collapse_module, "FULL_MOMENTS", 10)
     leading = find_collapse(task)
     assert leading.basis is not None
     assert leading.critical == pytest.approx(whole.critical, rel=1e-3)
@@ -182,5 +182,5 @@ def test_few_rows_or_directions_in_many_columns(n, rank, membership, monkeypatch
     X = rng.normal(size=(n, rank)) @ rng.normal(size=(rank, 700)) if rank < n else rng.normal(size=(n, 700))
     found = critical_exponent(X, membership=membership)
     assert critical_exponent(X[::-1].copy(), membership=membership) == pytest.approx(found, rel=1e-6, abs=1e-9)
-    monkeypatch.setattr(collapse_module, "WHOLE_MOMENTS", 1000)
+    monkeypatch.setattr(collapse_module, "FULL_MOMENTS", 1000)
     assert found == pytest.approx(critical_exponent(X, membership=membership), rel=1e-5, abs=1e-6)

@@ -175,8 +175,8 @@ class Problem:
     """What stays fixed during a fit and all its restarts.
 
     splits : column offsets of the views, ``(0, p_1, p_1 + p_2, ..., P)``
-    reference_distance : eta_l, one value a view
-    scatter : mean squared distance of the features to their mean, one value a view
+    reference_distance : eta_l, one value per view
+    scatter : mean squared distance of the features to their mean, one value per view
     entropy : lambda, the price of uneven view weights; infinite keeps them even
     baseline : b_l, taken off the loss of view l when views are compared; None for nothing
     dual : which views have no coordinates but a kernel matrix; empty for none

@@ -17,7 +17,7 @@ from powerkmeans.solver.relocate import _recovered, propose_move
 from powerkmeans.solver.schedules import Geometric, Hard, Pace, Phase, Unfolding
 from powerkmeans.solver.settling import Settling, Step
 from powerkmeans.solver.starts import plus_plus, random_rows
-from powerkmeans.support.draws import thin
+from powerkmeans.support.draws import draw_by_weight
 from powerkmeans.types import Parameters, Status
 
 
@@ -298,7 +298,7 @@ def test_thinning_keeps_heavy_items_and_their_weight():
     weight = np.concatenate([[1000.0], np.ones(99)])
     totals = []
     for _ in range(300):
-        kept, stands_for = thin(rng.standard_exponential(100), weight, 20)
+        kept, stands_for = draw_by_weight(rng.standard_exponential(100), weight, 20)
         assert len(kept) == 20
         assert kept[0] == 0
         assert stands_for[0] == pytest.approx(1000.0)

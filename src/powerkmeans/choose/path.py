@@ -30,24 +30,24 @@ from powerkmeans.types import (
 
 # numbers of clusters between which what chance explains of a view is interpolated
 _KNOTS = (2, 3, 5, 8, 13, 20, 32, 50, 80)
-# the annealing that shows where groups separate: a cloud this much smaller, the first exponent, iterations a step
+# the annealing that shows where groups separate: a cloud this much smaller, the first exponent, iterations at each
 _SHRINK, _SMALLEST_START, _EVERY, _MAX_ITER = 0.01, 0.2, 4, 700
 
 
 @dataclass(frozen=True)
-class Ground:
+class Shared:
     """What all numbers of clusters share: features of some rows, the problem on them, and each view's baseline."""
 
     task: Task
     baselines: dict[int, Float64Array | None]
 
-    def of(self, n_clusters: int) -> Task:
+    def with_clusters(self, n_clusters: int) -> Task:
         """The problem with so many clusters."""
         settings = replace(self.task.settings, n_clusters=n_clusters)
         problem = replace(self.task.problem, baseline=self.baselines[n_clusters])
         return replace(self.task, settings=settings, problem=problem)
 
-    def on(self, sample: RowSample) -> Ground:
+    def on_features(self, sample: RowSample) -> Shared:
         """The same on other features."""
         return replace(self, task=self.task.on_features(sample))
 
@@ -56,10 +56,10 @@ class Ground:
         return self.task.prepared.sample
 
 
-def make_ground(full: Task, numbers: list[int], most: int) -> Ground:
+def make_shared(full: Task, numbers: list[int], most: int) -> Shared:
     """Features of at most so many rows, drawn once for all numbers of clusters."""
-    shared = full.on_features(full.sample_features(full.stream("choice"), most))
-    return Ground(shared, _baselines(full, [1, *numbers]))
+    task = full.on_features(full.sample_features(full.stream("choice"), most))
+    return Shared(task, _baselines(full, [1, *numbers]))
 
 
 def _baselines(full: Task, numbers: list[int]) -> dict[int, Float64Array | None]:
@@ -85,26 +85,26 @@ class Solution(NamedTuple):
     loss: float
 
 
-def solve_all(ground: Ground, numbers: list[int]) -> dict[int, Solution]:
+def solve_all(shared: Shared, numbers: list[int]) -> dict[int, Solution]:
     """The best solution found for each of consecutive numbers of clusters.
 
     The largest number is annealed. Upwards each number starts from the groups of the annealing where it had as
     many, and from the solution of one less with the cluster split that gains most; downwards from the solution of
     one more without the centroid that is missed least. Then superfluous centroids are moved, as in a fit.
     """
-    rows = ground.rows
-    annealed = _annealed(ground.of(numbers[-1]))
+    rows = shared.rows
+    annealed = _annealed(shared.with_clusters(numbers[-1]))
     found = dict[int, Solution]()
-    previous = Parameters(np.zeros((1, ground.task.problem.splits[-1])), ground.task.uniform_weights())
+    previous = Parameters(np.zeros((1, shared.task.problem.splits[-1])), shared.task.uniform_weights())
     for k in numbers:
-        task = ground.of(k)
+        task = shared.with_clusters(k)
         while len(previous.centers) < k:
             previous = one_more(task, previous, rows)
         starts = [previous, *([annealed[k]] if k in annealed else [])]
         found[k] = min((_finished(task, start) for start in starts), key=lambda solution: solution.value)
         previous = found[k].parameters
     for k in reversed(numbers):
-        task = ground.of(k)
+        task = shared.with_clusters(k)
         if k + 1 in found:
             merged = _finished(task, one_less(task, found[k + 1].parameters, rows))
             found[k] = min(found[k], merged, key=lambda solution: solution.value)

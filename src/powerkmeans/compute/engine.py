@@ -17,7 +17,7 @@ from powerkmeans.compute.blocks import overflow_error
 from powerkmeans.compute.options import NumpyOptions, engine_options
 from powerkmeans.compute.sampling import Candidates, Distinct, multipliers, row_hashes, zero_where_absent
 from powerkmeans.sources import Source
-from powerkmeans.support.draws import thin
+from powerkmeans.support.draws import draw_by_weight
 from powerkmeans.types import Array, Block, FeatureMap, KernelRows, P, RowSample, S, T, Views
 
 # bytes of features a block: a few megabytes stay in cache between the two products of a pass, and are
@@ -122,7 +122,7 @@ class RowEngine:
         """
         exact = not self._from_sources or self.n_samples * BYTES_A_HASH <= self._options.memory_budget
         found = self._distinct(seed, size, self.n_samples if exact else CANDIDATES * size)
-        kept, stands_for = thin(found.times, found.weight, size)
+        kept, stands_for = draw_by_weight(found.times, found.weight, size)
         chosen = found.rows[kept]
         present = None if self._present is None else self._present[:, chosen]
         views = tuple(self._taken(index, chosen) for index in range(len(self._views.arrays)))

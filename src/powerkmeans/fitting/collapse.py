@@ -14,8 +14,8 @@ from powerkmeans.solver.critical import critical_value
 from powerkmeans.support.draws import stream
 from powerkmeans.types import Engine, Float64Array
 
-# Up to this many features the second moments are formed whole; beyond, on a leading subspace.
-WHOLE_MOMENTS = 512
+# up to this many features second moments are full matrices; beyond, they are taken on a leading subspace
+FULL_MOMENTS = 512
 _OVERSAMPLING, _KRYLOV_WIDTH = 8, 512
 # steps of the subspace: for starts, which four digits of the exponent are enough for, and for the exponent itself
 QUICK_STEPS, FULL_STEPS = 4, 16
@@ -67,7 +67,7 @@ def find_collapse(task: Task, steps: int = QUICK_STEPS) -> Collapse:
         inputs, sums = _fixed_point(task, inputs)
         if task.prepared.views.present is not None:
             inputs = replace(inputs, balance=np.sqrt(sums.pull / sums.mass))
-    if problem.splits[-1] > WHOLE_MOMENTS:
+    if problem.splits[-1] > FULL_MOMENTS:
         rank = min(task.settings.n_clusters + _OVERSAMPLING, problem.splits[-1] // 2)
         inputs = _on_leading_basis(engine, inputs, rank, steps, task.stream("collapse"))
     moments = engine.fold(moment_sums, inputs)

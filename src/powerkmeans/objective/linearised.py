@@ -55,7 +55,7 @@ class PullSums(Sums):
 
 @dataclass
 class MomentSums(Sums):
-    """Second moments, whole (P, P) or times a basis (P, r).
+    """Second moments, full (P, P) or times a basis (P, r).
 
     covariance : ``sum_i g_i (x_i - mu) (x_i - mu)^T``
     sharp : ``sum_i g_i (d h'/h) z_i z_i^T``, the part that is multiplied by ``1 - s``

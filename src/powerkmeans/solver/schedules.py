@@ -12,7 +12,7 @@ END_OF_ANNEALING = -200.0
 # the start where the collapse is unstable at every exponent, so that no critical one exists
 SMALLEST_START = 0.5
 _LONGEST_ANNEALING = 60.0
-# beyond it a step is the whole annealing, and its powers may leave the range of numbers
+# beyond it a single step is all of the annealing, and its powers may leave the range of numbers
 _LARGEST_FACTOR = 1e20
 # how long a schedule waits for growing steps, which squared steps over the spread are nothing, and its haste then
 LONGEST_WAIT, QUIET, QUICK_STEPS = 16, 1e-4, 3
