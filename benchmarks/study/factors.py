@@ -83,7 +83,7 @@ def starts(cloud: float, other: float) -> Level:
 
 
 def _choice(margin: float, **parameters: Any) -> Level:
-    return Level(parameters, {f"{_FIT}.CLOUD_MARGIN": margin})
+    return Level(parameters, {f"{_FIT}.MARGIN": margin})
 
 
 def _schedule(factor: float, every: str | int = "auto") -> Level:

@@ -113,7 +113,7 @@ def _about_typicality(task: Task, final: PassStatistics) -> list[str]:
     """
     membership, choice = task.problem.membership, task.settings.reference_distance
     mass, residual = float(np.sum(final.mass)), float(np.sum(final.residual))
-    if membership.name == "fuzzy":
+    if not membership.bounded:
         return []
     odds = (mass / residual) ** (1 / membership.fuzziness) if residual > 0 else math.inf
     typical, given = 1 / (1 + 1 / odds) if odds > 0 else 0.0, f"reference_distance={choice!r}"
@@ -176,7 +176,7 @@ def _about_collapse(task: Task, restart: Restart, critical: float | None) -> str
     )
     if isinstance(settings.s_init, str):
         return text + f"Use a max_iter larger than {settings.max_iter}, or a larger bandwidth."
-    if critical is None and settings.membership == "fuzzy":
+    if critical is None and not task.problem.membership.bounded:
         critical = find_collapse(task).critical
     begin = "" if critical is None else f"They begin to at s={critical:.4g}. "
     return text + begin + "Use s_init='auto', which starts where they do."

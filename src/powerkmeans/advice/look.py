@@ -17,8 +17,8 @@ from powerkmeans.features.kernels import KERNELS, Kernel, as_dense
 from powerkmeans.features.maps.exact import PRECOMPUTED
 from powerkmeans.features.maps.maps import CentredMap, FourierMap, NystroemMap
 from powerkmeans.fitting.task import Task
-from powerkmeans.solver.mm import STILL
-from powerkmeans.support.draws import thin
+from powerkmeans.solver.settling import STILL
+from powerkmeans.support.draws import draw_by_weight
 from powerkmeans.types import Float64Array, RowSample
 
 # rows that are looked at, fewer where they are wide; how few say nothing of columns and maps, and of a kernel
@@ -118,7 +118,7 @@ def _look(task: Task, index: int) -> Look | None:
         return None
     times = task.stream("guidance").standard_exponential(len(sample.weight))
     size = int(np.clip((_WORK / sample.views[0].shape[1]) ** 0.5, SMALLEST_LOOK, ROWS))
-    kept, weight = thin(times, sample.weight, size)
+    kept, weight = draw_by_weight(times, sample.weight, size)
     rows = as_dense(sample.views[0][kept]).astype(np.float64)
     with np.errstate(over="ignore"):
         reach = np.max(np.abs(rows - np.median(rows, axis=0)), axis=1)
@@ -186,7 +186,7 @@ def _nearest_of_many(look: Look, kernel: Kernel, bandwidth: float) -> float:
     Where there are still more rows, its logarithm is continued as it grew from a quarter of the draw to all of it.
     """
     size = max(len(look.kept), _WORK // (_QUERIES * len(look.mean)))
-    others, _ = thin(look.times, look.sample.weight, size)  # those that were looked at are among them
+    others, _ = draw_by_weight(look.times, look.sample.weight, size)  # those that were looked at are among them
     rows = (as_dense(look.sample.views[0][others]).astype(np.float64) - look.mean) / look.unit
     values = _gram(kernel, look.scaled[:_QUERIES], rows, bandwidth)
     values[others == look.kept[:_QUERIES, None]] = 0

@@ -13,6 +13,7 @@ from powerkmeans.cli.outputs import Columns, id_column
 from powerkmeans.cli.progress import Bar
 from powerkmeans.cli.samples import Samples
 from powerkmeans.estimators.explain import explain_views
+from powerkmeans.objective.membership import has_scores
 
 ROWS_AT_ONCE = 2**15
 NOISE = -1
@@ -40,13 +41,13 @@ def label_blocks(
 ) -> Iterator[Columns]:
     """Cluster, typicality and outlier score of each sample; -1 for scores above the threshold.
 
-    Of a fuzzy membership the cluster alone: it has no scores.
+    Of a membership without scores the cluster alone.
     """
     for rows in blocks_of(samples.n_samples):
         part = rows_of(X, rows)
         found = bundle.estimator.predict(part) if labels is None else labels[rows]
         block: Columns = {"cluster": found}
-        if bundle.estimator.membership == "possibilistic":
+        if has_scores(bundle.estimator.membership):
             scores = bundle.estimator.outlier_score(part)
             block["cluster"] = without_noise(found, scores, bundle.threshold)
             block |= {"typicality": 1 - scores, "outlier_score": scores}

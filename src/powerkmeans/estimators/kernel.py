@@ -371,5 +371,5 @@ class KernelPowerKMeans(PowerKMeansBase):
         (self.cluster_centers_,) = model.cluster_centers()
         (self.bandwidth_,) = result.bandwidths
         self.n_components_ = model.maps[0].base.n_components
-        possibilistic = model.problem.membership.name == "possibilistic"
-        self.reference_distance_ = float(model.problem.reference_distance[0]) if possibilistic else None
+        bounded, reference = model.problem.membership.bounded, float(model.problem.reference_distance[0])
+        self.reference_distance_ = reference if bounded else None

@@ -383,9 +383,8 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         self.bandwidth_ = model.for_all_views(bandwidths, np.nan)
         sizes = [m.base.n_components for m in model.maps]
         self.n_components_ = model.for_all_views(sizes, 0).astype(np.int64)
-        possibilistic = problem.membership.name == "possibilistic"
         references = model.for_all_views(problem.reference_distance, np.nan)
-        self.reference_distance_ = references if possibilistic else None
+        self.reference_distance_ = references if problem.membership.bounded else None
         self.entropy_ = problem.entropy
 
     def __sklearn_tags__(self) -> Any:

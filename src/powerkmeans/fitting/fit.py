@@ -15,7 +15,7 @@ from powerkmeans.features.maps.exact import CentredKernel
 from powerkmeans.fitting.baseline import chance_shares
 from powerkmeans.fitting.collapse import collapsed_losses, find_collapse
 from powerkmeans.fitting.listener import Listener
-from powerkmeans.fitting.moves import harden, improve
+from powerkmeans.fitting.moves import MARGIN, harden, improve
 from powerkmeans.fitting.pilot import pilot_of
 from powerkmeans.fitting.prepare import Prepared, prepare_features
 from powerkmeans.fitting.reference import reference_distance
@@ -25,7 +25,7 @@ from powerkmeans.inputs.settings import Settings
 from powerkmeans.models.answers import model_statistics
 from powerkmeans.models.model import FitResult, Model, Restart, Stream
 from powerkmeans.objective.block import block_labels, prepare
-from powerkmeans.objective.membership import make_membership
+from powerkmeans.objective.membership import Fuzzy, make_membership
 from powerkmeans.objective.updates import about_origin, objective_value
 from powerkmeans.solver.mm import count_apart, spread_within
 from powerkmeans.support.warn import warn_caller
@@ -40,8 +40,6 @@ from powerkmeans.types import (
     Views,
 )
 
-# another start replaces the cloud's answer only if it is better by more than this share of the loss
-CLOUD_MARGIN = 0.002
 # lambda over the loss of a view before there are clusters: at 1 a noise view keeps a third of the weight of
 # two, at 0.3 a fourteenth
 ENTROPY_SHARE = 0.3
@@ -132,15 +130,11 @@ def make_tasks(views: Views, settings: Settings, seed: int) -> tuple[Task, Task 
 
 def _with_membership(prepared: Prepared, settings: Settings, seed: int) -> Task:
     """The problem without what it takes to weigh views."""
-    membership = make_membership("fuzzy", settings.fuzziness)
-    fuzzy = Problem(membership, prepared.splits, prepared.scatter, prepared.scatter, dual=prepared.dual)
-    task = Task(prepared, fuzzy, settings, seed)
-    if settings.membership == "fuzzy":
-        return task
-    membership = make_membership(settings.membership, settings.fuzziness)
-    return replace(
-        task, problem=replace(fuzzy, membership=membership, reference_distance=reference_distance(task))
-    )
+    plain, membership = Fuzzy(settings.fuzziness), make_membership(settings.membership, settings.fuzziness)
+    problem = Problem(plain, prepared.splits, prepared.scatter, prepared.scatter, dual=prepared.dual)
+    task = Task(prepared, problem, settings, seed)
+    reference = reference_distance(task) if membership.bounded else problem.reference_distance
+    return replace(task, problem=replace(problem, membership=membership, reference_distance=reference))
 
 
 def _with_entropy(task: Task) -> Problem:
@@ -169,7 +163,7 @@ def choose_restart(restarts: list[Restart]) -> int:
     if not np.any(clouds):
         return best
     cloud = int(np.argmin(np.where(clouds, values, np.inf)))
-    if values[best] >= values[cloud] - CLOUD_MARGIN * restarts[cloud].hard_loss:
+    if values[best] >= values[cloud] - MARGIN * restarts[cloud].hard_loss:
         return cloud
     return best
 
@@ -198,14 +192,14 @@ def _about_run(restart: Restart) -> str:
 
 def _run(task: Task, start: Start, placed: Parameters, listener: Listener) -> SolverResult:
     """Anneal from one start; unless the exponent was given, finish as k-means."""
-    result = task.minimise(placed, start.schedule, listener.iteration)
+    result = task.descend(placed, start.schedule, on_iteration=listener.iteration)
     if isinstance(task.settings.s_init, str):
         return harden(task, result, listener.iteration)
     return result
 
 
 def _restart(task: Task, start: Start, result: SolverResult) -> Restart:
-    value, loss = task.hard_objective(result.parameters)
+    value, loss = task.hard_objective(result)
     return Restart(
         init=start.init,
         s_init=start.s_init,

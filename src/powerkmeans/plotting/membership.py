@@ -86,7 +86,7 @@ class MembershipDisplay:
         typicality = word_or((None,), flag, "True or False")("typicality", typicality)
         if typicality and not has_typicality(estimator):
             raise ValueError(
-                "membership='fuzzy' has no typicality: every sample counts in full. Fit with "
+                f"membership={estimator.membership!r} has no typicality: every sample counts in full. Fit with "
                 "membership='possibilistic', or leave typicality=None."
             )
         more = {} if present is None else {"present": present}
