@@ -16,7 +16,7 @@ import pytest
 
 from npy_headers import DAMAGED, READABLE
 from powerkmeans.sources import Source, SourceChangedError, open_source, read_ahead, write_rows
-from powerkmeans.sources.stream import reblocked
+from powerkmeans.sources.reblocking import reblocked
 from powerkmeans.support import files
 from powerkmeans.support.files import Target
 

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerkmeans.cli.errors import UserError, counted, usage
+from powerkmeans.cli.reading.words import check_not_empty
 from powerkmeans.cli.spreadsheet import unguarded
 from powerkmeans.cli.table import Ids, OnRead, Request, Table, checked_header, checked_ids, id_place, not_numbers
 
@@ -113,9 +114,8 @@ def _opened(path: str, source: str, on_read: OnRead) -> Iterator[Any]:
     if path == "-":
         yield sys.stdin.buffer
         return
+    check_not_empty(path, source)
     size = max(1, os.path.getsize(path))
-    if os.path.getsize(path) == 0:
-        raise UserError(f"{source} is empty (0 bytes).")
     with open(path, "rb", buffering=0) as raw:
         stream: Any = io.BufferedReader(_Counted(raw, size, on_read), 2**18)
         if path.lower().endswith(".gz"):
