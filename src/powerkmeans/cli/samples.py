@@ -18,7 +18,7 @@ from powerkmeans.cli.table import Ids, Table
 class Samples:
     """Views with the same samples in the same order, in the units they were read in.
 
-    ``views`` has one array a view, a row of NaN where a sample lacks it, None for a view that no sample has.
+    ``views`` has one array per view, a row of NaN where a sample lacks it, None for a view that no sample has.
     """
 
     views: dict[str, NDArray[Any] | None]
@@ -34,7 +34,7 @@ class Samples:
 
 
 def cut(table: Table, views: dict[str, list[str]]) -> list[Table]:
-    """One table as a table a view."""
+    """One table as one table per view."""
     groups = cut_views(views, table.columns, table.source)
     return [
         replace(
@@ -154,10 +154,10 @@ def _check_lengths(tables: Sequence[Table]) -> None:
 def _check_overlap(tables: Sequence[Table]) -> None:
     """Reject a view whose samples no other view has: nothing would tell how its clusters belong to theirs."""
     for table in tables:
-        mine = _ids(table).values
-        others = [value for other in tables if other is not table for value in _ids(other).values]
-        if set(mine).isdisjoint(others):
+        values = _ids(table).values
+        others = [other_id for other in tables if other is not table for other_id in _ids(other).values]
+        if set(values).isdisjoint(others):
             raise UserError(
-                f"No id of {table.source} ({listed(mine[:2].tolist())}, ...) is in any other file "
+                f"No id of {table.source} ({listed(values[:2].tolist())}, ...) is in any other file "
                 f"({listed(others[:2])}, ...); is --id the same thing in all of them?"
             )

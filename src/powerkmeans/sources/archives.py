@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import IO, Any
 from zipfile import BadZipFile
 
 import numpy as np
@@ -21,7 +21,8 @@ _BROKEN = (OSError, BadZipFile, *DAMAGED)
 
 def read_npz(name: str, path: str) -> dict[str, NDArray[Any]]:
     """Read the arrays of a .npz file."""
-    with _loaded(name, path) as file:
+    with open(path, "rb") as stream:  # NumPy would not close one that is damaged
+        file = _loaded(name, stream)
         if not hasattr(file, "files"):
             raise UnreadableError(f"{name} is not an archive of arrays, whatever its extension says.")
         try:
@@ -34,9 +35,9 @@ def read_npz(name: str, path: str) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def _loaded(name: str, path: str) -> Any:
+def _loaded(name: str, stream: IO[bytes]) -> Any:
     try:
-        return np.load(path, allow_pickle=False)
+        return np.load(stream, allow_pickle=False)
     except _BROKEN as error:
         pickled = "allow_pickle" in str(error) or "objects" in str(error)
         what = "it holds Python objects" if pickled else "it is damaged or of another format"

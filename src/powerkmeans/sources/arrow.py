@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from powerkmeans.sources.columns import FLOAT32, FLOAT64, Columns, check_size, needed, positions
 from powerkmeans.sources.disk import Stamps, place, stamps, unreadable
-from powerkmeans.sources.reblocking import reblocked
+from powerkmeans.sources.reblocking import check_count, reblocked
 from powerkmeans.sources.source import Origin, Source, TableFacts
 
 # rows decoded at once: columns become rows in pieces that stay in cache
@@ -43,13 +43,25 @@ class ArrowSource(Source):
             for batch in self._scanned(piece.data):
                 yield self._converted(batch)
 
-    def _scanned(self, data: Any) -> Iterator[Any]:
+    def _all_rows(self, on_read: Callable[[float], None]) -> NDArray[Any]:
+        """All rows, each column of a batch put where it belongs; one more batch is decoded meanwhile."""
+        values, done = np.empty(self.shape, dtype=self.dtype), 0
+        for piece in self._pieces:
+            for batch in self._scanned(piece.data, ahead=2):
+                self._convert(batch, values[done : done + batch.num_rows])
+                done += batch.num_rows
+                on_read(done / len(values))
+        check_count(done, len(values))
+        return values
+
+    def _scanned(self, data: Any, ahead: int = 1) -> Iterator[Any]:
         """Scan batches of a piece in order, holding little more than the one that is used."""
         options: dict[str, Any] = {"columns": list(self.column_names or ()), **self._reading()}
         if data is not self._dataset:
             options["schema"] = self._dataset.schema
         rows = max(1, BATCH_BYTES // (self.shape[1] * self.dtype.itemsize))
-        return iter(data.scanner(batch_size=rows, batch_readahead=1, fragment_readahead=1, **options).to_batches())
+        scanner = data.scanner(batch_size=rows, batch_readahead=ahead, fragment_readahead=1, **options)
+        return iter(scanner.to_batches())
 
     def _reading(self) -> dict[str, Any]:
         return {}
@@ -79,13 +91,16 @@ class ArrowSource(Source):
         return [piece]
 
     def _converted(self, batch: Any) -> NDArray[Any]:
-        """A batch of columns as rows, with NaN for nulls; a number that single precision has not is infinite."""
         rows = np.empty((batch.num_rows, batch.num_columns), dtype=self.dtype)
+        self._convert(batch, rows)
+        return rows
+
+    def _convert(self, batch: Any, rows: NDArray[Any]) -> None:
+        """Put a batch of columns into rows, NaN for nulls; what is too large for single precision is infinite."""
         with np.errstate(over="ignore"):
             for index, column in enumerate(batch.columns):
                 kind = self._arrow.float32() if _is_single(column.type) else self._arrow.float64()
                 rows[:, index] = column.cast(kind, safe=False).to_numpy(zero_copy_only=False)
-        return rows
 
 
 class ParquetSource(ArrowSource):
@@ -140,8 +155,8 @@ class NamedColumns:
     def numbers(self, columns: Columns, *, dtype: np.dtype[Any] | None = None, gaps: bool = False) -> ArrowSource:
         """Some columns as a source; ``dtype`` is the precision to use, if not theirs.
 
-        All files must have them, of one type. With ``gaps`` the first file's types hold for all, and what is
-        missing in some file, or everywhere, is NaN.
+        All files must have them, of one type, and some rows. With ``gaps`` the first file's types hold for all,
+        what is missing in some file, or everywhere, is NaN, and there may be no rows.
         """
         chosen = _chosen(self, columns)
         check_size(self.name, 1, len(chosen))
@@ -149,7 +164,7 @@ class NamedColumns:
         natural = _float_dtype(self.name, fields, nulls=gaps)
         pieces = self._pieces([] if gaps else fields, closed=columns is None and self.origin is not None)
         n_rows = sum(piece.n_rows for piece in pieces)
-        check_size(self.name, n_rows, len(chosen))
+        check_size(self.name, 1 if gaps else n_rows, len(chosen))
         names = tuple(field.name for field in fields)
         kind = ParquetSource if all(_is_parquet(piece.data) for piece in pieces) else ArrowSource
         shape = (n_rows, len(chosen))
@@ -159,13 +174,6 @@ class NamedColumns:
     def _pieces(self, fields: list[Any], *, closed: bool) -> list[Piece]:
         known = set(self.header) if closed else None
         return [_checked_piece(self.name, self.data, piece, fields, known) for piece in _fragments(self.data)]
-
-    def count_rows(self) -> int:
-        """The number of rows of all files together."""
-        try:
-            return int(self.data.count_rows())
-        except (OSError, ValueError) as error:
-            raise unreadable(self.name, error) from error
 
     def type_of(self, column: str) -> Any:
         """The type of a column."""

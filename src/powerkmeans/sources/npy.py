@@ -20,7 +20,7 @@ from powerkmeans.sources.source import Origin, Source, TableFacts
 # single rows: what lies between two of them is read along if it is short, up to so many bytes in all
 BRIDGED_BYTES = 2**14
 RUN_BYTES = 2**22
-# what NumPy's own reader of headers raises for one that is damaged
+# what NumPy's reader of headers raises for one that is damaged
 DAMAGED = (
     ValueError,
     TypeError,

@@ -1,4 +1,4 @@
-"""Rows written as they arrive, into a .npy file that is there whole or not at all."""
+"""Rows written as they arrive, into a .npy file that takes its name when it is complete."""
 
 from __future__ import annotations
 

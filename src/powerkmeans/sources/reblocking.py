@@ -30,5 +30,10 @@ def reblocked(batches: Iterable[NDArray[Any]], n_rows: int, n_total: int) -> Ite
                 left -= filled
                 yield block
                 block, filled = None, 0
-    if left:
-        raise ValueError(f"there are {n_total - left + filled} rows instead of the {n_total} counted before")
+    check_count(n_total - left + filled, n_total)
+
+
+def check_count(found: int, expected: int) -> None:
+    """Reject another number of rows than was counted when the table was opened."""
+    if found != expected:
+        raise ValueError(f"there are {found} rows instead of the {expected} counted before")

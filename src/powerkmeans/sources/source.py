@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from powerkmeans.sources.ahead import read_ahead
 from powerkmeans.sources.columns import Columns
 from powerkmeans.sources.disk import SourceChangedError, Stamps, place, stamps, unreadable
+from powerkmeans.sources.reblocking import check_count
 
 # rows that a table is read by when all of it goes into one array
 READ_BYTES = 2**24
@@ -113,12 +114,11 @@ class Source(ABC):
             values[done : done + len(batch)] = batch
             done += len(batch)
             on_read(done / len(values))
-        if done != len(values):
-            raise ValueError(f"there are {done} rows instead of the {len(values)} counted before")
+        check_count(done, len(values))
         return values
 
     def choose(self, positions: list[int]) -> Source:
-        """Some of the columns, as a source of its own."""
+        """Some of the columns, as another source."""
         if self._origin is None:
             raise TypeError(f"{self!r} was opened from an object; open it from a path to choose columns of it.")
         chosen = self._origin.opener(self._origin.path, tuple(self._columns[p] for p in positions))

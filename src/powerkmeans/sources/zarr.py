@@ -18,7 +18,7 @@ MARKS = ("zarr.json", ".zarray", ".zgroup")
 
 
 class ZarrSource(Source):
-    """A 2-dimensional Zarr array, read by whole chunks.
+    """A 2-dimensional Zarr array, read chunk by chunk.
 
     Chunks that do not exist have the array's fill value: Zarr does not tell lost ones from those never written.
     """
@@ -35,7 +35,7 @@ class ZarrSource(Source):
         return reblocked(self._batches(n_rows), n_rows, self.shape[0])
 
     def _batches(self, n_rows: int) -> Iterator[NDArray[Any]]:
-        """Yield rows in steps of whole chunks, each of which is decoded once."""
+        """Yield rows in steps of full chunks, each of which is decoded once."""
         chunk = int(self._array.chunks[0])
         step = chunk * max(1, n_rows // chunk)
         for start in range(0, self.shape[0], step):

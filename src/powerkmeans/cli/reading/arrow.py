@@ -49,16 +49,19 @@ def open_arrow(path: str, source: str) -> NamedColumns:
     try:
         return open_named_columns(source, path)
     except UnreadableError as error:
+        if not error.reason:
+            raise
         kind = "Parquet" if os.path.isdir(path) or path.lower().endswith(".parquet") else "Ipc"
         raise UserError(f"{source} cannot be read as {kind}: {error.reason}.") from error
 
 
 def _values(opened: NamedColumns, chosen: list[str], request: Request) -> NDArray[np.floating]:
-    n_rows, dtype = opened.count_rows(), np.dtype(np.float32) if request.single else None
+    single = np.dtype(np.float32) if request.single else None
+    numbers = opened.numbers(tuple(chosen), dtype=single, gaps=True)
+    n_rows, n_columns = numbers.shape
     if n_rows == 0:
         raise UserError(f"{opened.name} has columns and no rows.")
-    numbers = opened.numbers(tuple(chosen), dtype=dtype, gaps=True)
-    check_room(n_rows * len(chosen) * numbers.dtype.itemsize, opened.name)
+    check_room(n_rows * n_columns * numbers.dtype.itemsize, opened.name)
     return numbers.read(request.on_read)
 
 
