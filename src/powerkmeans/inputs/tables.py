@@ -14,7 +14,7 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.utils import _safe_indexing
 
-from powerkmeans.sources import Source
+from powerkmeans.sources import is_source
 from powerkmeans.support.values import shown
 
 SEPARATOR = ":"
@@ -134,7 +134,7 @@ def column_groups(X: Any, views: Any) -> dict[str, list[int]] | None:
 
 def take_columns(X: Any, columns: list[int]) -> Any:
     """Some columns of a table, as a view on it where they are next to each other."""
-    if isinstance(X, Source):
+    if is_source(X):
         return X.choose(columns)
     if isinstance(X, np.ndarray) and columns == list(range(columns[0], columns[-1] + 1)):
         return X[:, columns[0] : columns[-1] + 1]

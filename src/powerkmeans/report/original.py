@@ -22,7 +22,7 @@ from powerkmeans.inputs.tables import (
     plain_label,
 )
 from powerkmeans.report.markup import plain_text
-from powerkmeans.sources import Source
+from powerkmeans.sources import Source, is_source
 from powerkmeans.support.values import naming, shown, text
 from powerkmeans.types import Float64Array
 
@@ -48,19 +48,22 @@ class OriginalView:
 
     def blocks(self, n_rows: int) -> Iterator[Float64Array]:
         """Yield consecutive blocks of rows as float64."""
-        if isinstance(self.table, Source):
-            source = self.table if self.positions is None else self.table.choose(self.positions)
-            yield from (block.astype(np.float64) for block in source.blocks(n_rows))
+        if is_source(self.table):
+            yield from (block.astype(np.float64) for block in self._chosen(self.table).blocks(n_rows))
             return
         length = len_of(self.table)
         yield from (self._numbers(slice(start, start + n_rows)) for start in range(0, length, n_rows))
 
     def take(self, rows: Any) -> Float64Array:
         """Read the given rows, which ascend."""
-        if isinstance(self.table, Source):
-            source = self.table if self.positions is None else self.table.choose(self.positions)
-            return source.take(rows).astype(np.float64)
-        return self._numbers(rows)
+        return (
+            self._chosen(self.table).take(rows).astype(np.float64)
+            if is_source(self.table)
+            else self._numbers(rows)
+        )
+
+    def _chosen(self, source: Source) -> Source:
+        return source if self.positions is None else source.choose(self.positions)
 
     def _numbers(self, rows: Any) -> Float64Array:
         part = self.table.iloc[rows] if hasattr(self.table, "iloc") else self.table[rows]
@@ -135,7 +138,7 @@ def _placed(estimator: Any, X: Any) -> dict[str, Placed]:
             raise ValueError(f"original lacks the view {lacking[0]!r} of the fit.")
         return {name: (_table(tables[name]), None) for name in names}
     table = _table(as_table(X))
-    if not is_table(table) or not (isinstance(table, Source) or hasattr(table, "__getitem__")):
+    if not is_table(table) or not (is_source(table) or hasattr(table, "__getitem__")):
         raise TypeError(f"original must be a 2-D table, or tables by view. Got {shown(X)} instead.")
     columns = None if layout is None else layout.columns or column_groups(table, None)
     if columns is None and len(names) > 1:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from powerkmeans.estimators.base import PowerKMeansBase
 from powerkmeans.objective.block import block_typicality
 from powerkmeans.objective.evidence import labels_and_probabilities, view_shares
-from powerkmeans.sources import Source
+from powerkmeans.sources import is_source
 from powerkmeans.types import Array, Float64Array, Membership, Views
 
 # points of the map; small clusters are drawn more densely, so that each has about this many of them
@@ -122,7 +122,7 @@ def take_rows(views: Views, rows: Rows) -> Views:
 
     def taken(index: int) -> Any:
         array = views.arrays[index]
-        if isinstance(array, Source):
+        if is_source(array):
             return array.take(rows, None if present is None else present[:, index])
         return array[rows]
 
