@@ -29,7 +29,7 @@ from benchmarks.report import machine, print_table, write_lines
 from powerkmeans.compute.blas import single_threaded_blas
 from powerkmeans.compute.native import build
 from powerkmeans.compute.passes import choose_kernel
-from powerkmeans.features.maps.maps import IdentityMap
+from powerkmeans.features.maps.identity import IdentityMap
 
 try:
     from numba import njit

@@ -27,7 +27,7 @@ from powerkmeans import KernelPowerKMeans, open_source
 from powerkmeans.compute.blas import single_threaded_blas
 from powerkmeans.compute.passes import choose_kernel
 from powerkmeans.engines import NumpyOptions
-from powerkmeans.features.maps.maps import IdentityMap
+from powerkmeans.features.maps.identity import IdentityMap
 from powerkmeans.sources import write_rows
 
 WIDTH, CLUSTERS, PASSES = 16, 10, 10

@@ -8,7 +8,7 @@ import pytest
 from powerkmeans.compute.engine import RowEngine
 from powerkmeans.compute.passes import choose_kernel
 from powerkmeans.engines import NumpyOptions
-from powerkmeans.features.maps.maps import IdentityMap
+from powerkmeans.features.maps.identity import IdentityMap
 from powerkmeans.objective.block import prepare
 from powerkmeans.objective.membership import make_membership
 from powerkmeans.types import Problem, Views

@@ -18,7 +18,8 @@ from powerkmeans.compute.native.compiled import CompiledKernel, FastMap
 from powerkmeans.compute.native.library import TARGETS, open_library
 from powerkmeans.compute.passes import RawInput, choose_kernel
 from powerkmeans.engines import NumpyOptions
-from powerkmeans.features.maps.maps import make_centred, make_fourier
+from powerkmeans.features.maps.centred import make_centred
+from powerkmeans.features.maps.fourier import make_fourier
 from powerkmeans.objective import block
 from powerkmeans.objective.block import block_statistics, prepare
 from powerkmeans.types import Parameters

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing
 from dataclasses import fields
 from itertools import islice
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,7 +71,7 @@ class RowEngine:
         self.dtype = views.dtype
         width = sum(m.n_outputs for m in maps) if maps else sum(v.shape[1] for v in views.arrays)
         rows = BLOCK_BYTES // (max(1, width, working) * self.dtype.itemsize)
-        kernel_rows = any(isinstance(m, KernelRows) for m in maps or ())
+        kernel_rows = any(m.dual for m in maps or ())
         smallest = KERNEL_ROWS if kernel_rows else SMALLEST_BLOCK
         self.block_rows = int(np.clip(rows // 32 * 32, smallest, LARGEST_BLOCK))
         kept = kept_bytes(self.n_samples, width, len(views.arrays), self.dtype.itemsize)
@@ -247,8 +248,8 @@ def kept_bytes(n_samples: int, width: int, n_views: int, itemsize: int) -> int:
 
 
 def _rows_and_norms(feature_map: FeatureMap, X: Array, start: int, present: Array | None) -> tuple[Array, Array]:
-    if isinstance(feature_map, KernelRows):
-        return feature_map.rows_and_norms(X, start, present)
+    if feature_map.dual:
+        return cast(KernelRows, feature_map).rows_and_norms(X, start, present)
     features = feature_map(X, np)
     return features, np.vecdot(features, features)
 

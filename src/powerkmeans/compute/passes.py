@@ -9,7 +9,7 @@ from typing import Protocol
 
 from powerkmeans.compute.native.compiled import CompiledKernel, RawInput
 from powerkmeans.compute.native.library import find_target, why_missing
-from powerkmeans.features.maps.maps import CentredMap
+from powerkmeans.features.maps.centred import CentredMap
 from powerkmeans.objective.block import PassInput, block_statistics
 from powerkmeans.types import Array, Block, FeatureMap, PassStatistics
 
@@ -24,7 +24,7 @@ class Kernel(Protocol):
     def statistics(self, block: Block, inputs: PassInput) -> PassStatistics: ...
     def raw_statistics(self, block: Block, raw: RawInput) -> PassStatistics: ...
     def takes_raw(self, inputs: PassInput, maps: tuple[CentredMap, ...], rows: tuple[Array, ...]) -> bool: ...
-    def accelerated(self, feature_map: CentredMap) -> FeatureMap: ...
+    def accelerated(self, feature_map: FeatureMap) -> FeatureMap: ...
 
 
 class NumpyKernel:
@@ -41,7 +41,7 @@ class NumpyKernel:
     def takes_raw(self, inputs: PassInput, maps: tuple[CentredMap, ...], rows: tuple[Array, ...]) -> bool:
         return False
 
-    def accelerated(self, feature_map: CentredMap) -> FeatureMap:
+    def accelerated(self, feature_map: FeatureMap) -> FeatureMap:
         return feature_map
 
 

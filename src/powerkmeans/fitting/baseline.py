@@ -14,15 +14,14 @@ import numpy as np
 from sklearn.utils.extmath import randomized_svd
 
 from powerkmeans.compute.engine import open_engine
-from powerkmeans.features.kernels import as_dense
-from powerkmeans.features.maps.maps import IdentityMap
-from powerkmeans.fitting.prepare import subsample
+from powerkmeans.features.maps.identity import IdentityMap
+from powerkmeans.features.pairs import as_dense
 from powerkmeans.fitting.task import Task, present_rows, rows_of_view
 from powerkmeans.objective.block import block_statistics, prepare
 from powerkmeans.solver.mm import minimise
 from powerkmeans.solver.schedules import Hard
 from powerkmeans.solver.starts import plus_plus
-from powerkmeans.support.draws import stream
+from powerkmeans.support.draws import stream, subsample
 from powerkmeans.types import (
     Engine,
     FeatureMap,

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, TypeGuard
 
 import numpy as np
 
 from powerkmeans.compute.blocks import overflow_error
 from powerkmeans.compute.native.arguments import MEMBERSHIPS, MapCall, PassCall
 from powerkmeans.compute.native.library import Library, open_library
-from powerkmeans.features.maps.maps import CentredMap, FourierMap
+from powerkmeans.features.maps.centred import CentredMap
+from powerkmeans.features.maps.fourier import FourierMap
 from powerkmeans.objective.block import PassInput, block_statistics
 from powerkmeans.types import Array, Block, FeatureMap, PassStatistics
 
@@ -29,6 +30,8 @@ class FastMap:
 
     exact: CentredMap
     target: str
+
+    dual: ClassVar[bool] = False
 
     @property
     def n_outputs(self) -> int:
@@ -68,7 +71,7 @@ class CompiledKernel:
         """Whether ``raw_statistics`` can do without stored features of such rows."""
         return self.takes(inputs) and all(takes_rows(m, r) for m, r in zip(maps, rows, strict=True))
 
-    def accelerated(self, feature_map: CentredMap) -> FeatureMap:
+    def accelerated(self, feature_map: FeatureMap) -> FeatureMap:
         """The map, or a faster form of it."""
         return FastMap(feature_map, self.target) if is_fourier(feature_map) else feature_map
 
@@ -81,7 +84,7 @@ class CompiledKernel:
         return call.sums
 
 
-def is_fourier(feature_map: FeatureMap) -> bool:
+def is_fourier(feature_map: FeatureMap) -> TypeGuard[CentredMap]:
     """Whether this is the map that the library computes, and not one that only derives from it."""
     return type(feature_map) is CentredMap and type(feature_map.base) is FourierMap
 
