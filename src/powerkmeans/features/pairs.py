@@ -19,7 +19,8 @@ def in_parts(values: Callable[[Array], Array], X: Array, Y: Array, xp: Any) -> A
         return values(X)
     result = xp.empty((n_rows, n_others), dtype=xp.float64, device=Y.device)
     for start in range(0, n_rows, step):
-        result[start : start + step, :] = values(X[start : start + step, :])
+        part = slice(start, min(start + step, n_rows))
+        result[part, :] = values(X[part, :])
     return result
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerkmeans.features.kernels import KERNELS
+from powerkmeans.features.maps.arrays import check_columns
 from powerkmeans.features.maps.base import BaseMap, MapKind, MapRequest, MapWords
 from powerkmeans.features.maps.centred import CentredMap
 from powerkmeans.features.maps.limits import largest_entry, length_bound, longest_square
@@ -123,6 +124,7 @@ class ExactMap(BaseMap):
         return 0.0 if self.given else max(largest_entry(self.rows), largest_entry(self.origin)) / self.bandwidth
 
     def __call__(self, X: Array, xp: Any) -> Array:
+        check_columns(X, self.share.shape[0] if self.given else self.origin.shape[0])
         values = xp.astype(as_dense(X), xp.float64, copy=False)
         if not self.given:
             return KERNELS[self.kernel].gram(values - self.origin, self.rows, self.bandwidth)
