@@ -36,9 +36,10 @@ def test_values_are_those_of_scikit_learn_however_rows_are_cut(kernel, pairs_at_
     assert np.max(np.abs(np.asarray(found) - THEIRS[kernel](X / 2.5, X[:15] / 2.5))) < 1e-14
 
 
-def test_sparse_rows_stay_sparse():
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csr_matrix])
+def test_sparse_rows_stay_sparse(kind):
     X = rows() * (rows() > 0.8)
-    compressed = sparse.csr_array(X)
+    compressed = kind(X)
     compressed.toarray = lambda: pytest.fail("made dense")
     found = KERNELS["rbf"].gram(compressed, X[:15], 2.5)
     assert found == pytest.approx(KERNELS["rbf"].gram(X, X[:15], 2.5), abs=1e-14)

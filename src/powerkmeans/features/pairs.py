@@ -32,7 +32,7 @@ def inner_products(X: Array, Y: Array) -> Array:
 def squared_lengths(X: Array, xp: Any) -> Array:
     """``||x||^2`` of each row, which may be sparse."""
     if hasattr(X, "toarray"):
-        return X.multiply(X).sum(axis=1)
+        return xp.reshape(xp.asarray(X.multiply(X).sum(axis=1)), (-1,))  # of a sparse matrix they are a column
     return xp.vecdot(X, X)
 
 
