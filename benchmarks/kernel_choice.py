@@ -29,7 +29,7 @@ from benchmarks.report import machine, print_table, write_lines
 from powerkmeans.compute.blas import single_threaded_blas
 from powerkmeans.compute.native import build
 from powerkmeans.compute.passes import run_pass
-from powerkmeans.features.maps.maps import IdentityMap
+from powerkmeans.features.maps.identity import IdentityMap
 from powerkmeans.objective.block import block_statistics
 
 try:

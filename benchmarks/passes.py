@@ -25,7 +25,9 @@ from powerkmeans.compute.blas import single_threaded_blas
 from powerkmeans.compute.engine import RowEngine, open_engine
 from powerkmeans.compute.passes import available_passes, run_pass
 from powerkmeans.engines import NumpyOptions
-from powerkmeans.features.maps.maps import CentredMap, IdentityMap, make_centred, make_fourier
+from powerkmeans.features.maps.centred import CentredMap, make_centred
+from powerkmeans.features.maps.fourier import make_fourier
+from powerkmeans.features.maps.identity import IdentityMap
 from powerkmeans.objective.block import PassInput, block_statistics, prepare
 from powerkmeans.objective.membership import make_membership
 from powerkmeans.types import Parameters, Problem, Views

@@ -27,7 +27,7 @@ from powerkmeans import KernelPowerKMeans, open_source
 from powerkmeans.compute.blas import single_threaded_blas
 from powerkmeans.compute.passes import run_pass
 from powerkmeans.engines import NumpyOptions
-from powerkmeans.features.maps.maps import IdentityMap
+from powerkmeans.features.maps.identity import IdentityMap
 from powerkmeans.objective.block import block_statistics
 from powerkmeans.sources import write_rows
 

@@ -8,7 +8,7 @@ import pytest
 from powerkmeans.compute.engine import open_engine
 from powerkmeans.compute.passes import run_pass
 from powerkmeans.engines import NumpyOptions
-from powerkmeans.features.maps.maps import IdentityMap
+from powerkmeans.features.maps.identity import IdentityMap
 from powerkmeans.objective.block import block_statistics, prepare
 from powerkmeans.objective.membership import make_membership
 from powerkmeans.types import Problem, Views

@@ -7,7 +7,7 @@ import pytest
 
 from helpers import make_engine, make_present, make_problem, pass_over
 from oracle import Algorithm2, algorithm_1, fourier_features
-from powerkmeans.features.maps.maps import FourierMap
+from powerkmeans.features.maps.fourier import FourierMap
 from powerkmeans.solver.mm import minimise
 from powerkmeans.solver.schedules import Geometric
 from powerkmeans.types import Parameters

@@ -26,7 +26,8 @@ RUNTIMES = ("libasan.so", "libubsan.so", "libstdc++.so.6")
 # reads beyond the rows that it was given; if nothing notices, neither would it notice a mistake
 CANARY = """
 import numpy as np
-from powerkmeans.features.maps.maps import make_centred, make_fourier
+from powerkmeans.features.maps.centred import make_centred
+from powerkmeans.features.maps.fourier import make_fourier
 from powerkmeans.compute.native.arguments import MapCall
 from powerkmeans.compute.native.library import find_target, open_library
 feature_map = make_centred(make_fourier(np.zeros(40), np.ones((40, 3)), 1.0, np.float64), np.zeros(6), np.float64)

@@ -19,7 +19,8 @@ import numpy as np
 from powerkmeans.compute.native.arguments import PassCall
 from powerkmeans.compute.native.compiled import CompiledPass, FusedPass, RawInput
 from powerkmeans.compute.native.library import TARGETS, open_library
-from powerkmeans.features.maps.maps import CentredMap, make_centred, make_fourier
+from powerkmeans.features.maps.centred import CentredMap, make_centred
+from powerkmeans.features.maps.fourier import make_fourier
 from powerkmeans.objective.block import PassInput, block_statistics, prepare, sample_distances
 from powerkmeans.objective.membership import make_membership
 from powerkmeans.types import Array, Block, Parameters, PassStatistics, Problem

@@ -21,7 +21,8 @@ from benchmarks.theorems.verdicts import Floats, Row, Statement, Table, most_ver
 from powerkmeans.compute.engine import RowEngine, open_engine
 from powerkmeans.compute.passes import run_pass
 from powerkmeans.features.kernels import KERNELS
-from powerkmeans.features.maps.maps import IdentityMap, make_fourier
+from powerkmeans.features.maps.fourier import make_fourier
+from powerkmeans.features.maps.identity import IdentityMap
 from powerkmeans.objective.block import block_statistics, prepare
 from powerkmeans.objective.membership import make_membership
 from powerkmeans.objective.updates import objective_value, updated

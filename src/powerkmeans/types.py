@@ -8,7 +8,8 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
+from importlib import import_module
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +20,20 @@ Float64Array = NDArray[np.float64]
 
 
 def array_namespace(array: Array) -> Any:
-    """Return the array-API namespace of ``array``."""
-    return array.__array_namespace__()
+    """Return the array-API namespace of ``array``.
+
+    Arrays of a library without one of its own, such as PyTorch, have that of array-api-compat.
+    """
+    if hasattr(array, "__array_namespace__"):
+        return array.__array_namespace__()
+    try:
+        compat = import_module("array_api_compat")
+    except ImportError:
+        raise ImportError(
+            f"Arrays of type {type(array).__module__}.{type(array).__name__} need array-api-compat, which is not "
+            "installed: pip install array-api-compat"
+        ) from None
+    return compat.array_namespace(array)
 
 
 def device_of(array: Array) -> Any:
@@ -243,7 +256,10 @@ S = TypeVar("S", bound=Sums)
 
 
 class FeatureMap(Protocol):
-    """A function of rows, drawn or fitted once and applied anywhere."""
+    """A function of rows, drawn or fitted once and applied anywhere.
+
+    A ``dual`` map puts out rows of a kernel matrix instead of coordinates; it is a ``KernelRows`` besides.
+    """
 
     @property
     def n_outputs(self) -> int: ...
@@ -252,9 +268,8 @@ class FeatureMap(Protocol):
     def __call__(self, X: Array, xp: Any) -> Array: ...
 
 
-@runtime_checkable
-class KernelRows(Protocol):
-    """A map whose outputs are rows of a kernel matrix; it also tells the squared lengths of their features."""
+class KernelRows(FeatureMap, Protocol):
+    """A dual map, which also tells the squared lengths of the features that rows of the matrix stand for."""
 
     def rows_and_norms(self, X: Array, start: int, present: Array | None) -> tuple[Array, Array]: ...
 

@@ -120,7 +120,7 @@ def test_maps_that_do_not_fit_in_memory_are_refused_before_they_are_drawn(featur
     def drawn(*args):
         raise AssertionError("drawn")
 
-    monkeypatch.setattr("powerkmeans.fitting.prepare.draw_frequencies", drawn)
+    monkeypatch.setattr("powerkmeans.features.maps.fourier.draw_frequencies", drawn)
     with pytest.raises(
         ValueError, match=r"n_components is too large.* needs \d+\.\d GiB .*16\.0 GiB are available"
     ):

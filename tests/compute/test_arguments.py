@@ -18,14 +18,10 @@ from powerkmeans.compute.native.compiled import CompiledPass, FastMap, FusedPass
 from powerkmeans.compute.native.library import TARGETS, open_library
 from powerkmeans.compute.passes import available_passes, fastest, run_pass
 from powerkmeans.engines import NumpyOptions
-from powerkmeans.features.maps.maps import (
-    CentredMap,
-    FourierMap,
-    IdentityMap,
-    make_centred,
-    make_fourier,
-    make_nystroem,
-)
+from powerkmeans.features.maps.centred import CentredMap, make_centred
+from powerkmeans.features.maps.fourier import FourierMap, make_fourier
+from powerkmeans.features.maps.identity import IdentityMap
+from powerkmeans.features.maps.nystroem import make_nystroem
 from powerkmeans.fitting import fit
 from powerkmeans.objective.block import block_statistics, prepare
 from powerkmeans.objective.membership import Possibilistic

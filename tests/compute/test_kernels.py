@@ -17,7 +17,8 @@ from powerkmeans.compute.engine import open_engine
 from powerkmeans.compute.native.compiled import CompiledPass, FastMap, FusedPass, RawInput
 from powerkmeans.compute.native.library import TARGETS, open_library
 from powerkmeans.compute.passes import available_passes, fastest
-from powerkmeans.features.maps.maps import make_centred, make_fourier
+from powerkmeans.features.maps.centred import make_centred
+from powerkmeans.features.maps.fourier import make_fourier
 from powerkmeans.objective import block
 from powerkmeans.objective.block import block_statistics, prepare
 from powerkmeans.types import Parameters

@@ -19,10 +19,12 @@ from powerkmeans.compute.native.compiled import CompiledPass
 from powerkmeans.compute.native.library import TARGETS, open_library
 from powerkmeans.compute.options import ENGINES
 from powerkmeans.engines import NumpyOptions
+from powerkmeans.features.maps.centred import make_centred
 from powerkmeans.features.maps.exact import make_exact
-from powerkmeans.features.maps.maps import IdentityMap, make_centred, make_nystroem, whole
+from powerkmeans.features.maps.identity import IdentityMap
+from powerkmeans.features.maps.nystroem import make_nystroem
 from powerkmeans.objective.block import block_statistics, prepare
-from powerkmeans.types import KernelRows, Parameters, array_namespace
+from powerkmeans.types import Parameters, array_namespace
 from toy_engine import Strict, StrictOptions
 
 KERNELS = ["numpy", *(target for target in TARGETS if open_library(target) is not None)]
@@ -278,15 +280,15 @@ def test_features_are_stored_within_the_budget_only():
 def test_maps_for_outlier_scores_are_no_kernel_matrices():
     X = np.random.default_rng(0).normal(size=(300, 4))
     base = make_nystroem(np.zeros(4), X[:200], "rbf", 1.0)
-    scored = whole(make_centred(base, np.zeros(base.n_outputs), np.float64))
-    assert not isinstance(scored, KernelRows)
+    scored = make_centred(base, np.zeros(base.n_outputs), np.float64).with_missed()
+    assert not scored.dual
     wide = 2**10 * blocks_module.BLOCK_BYTES // 2**20
     engine = open_engine(NumpyOptions(memory_budget=0), make_views([X]))
     assert not engine.with_features((scored,), keep=True).stored  # the budget holds for it
     rows = engine.with_features((scored,), keep=False, working=wide).block_rows
     assert rows < blocks_module.KERNEL_ROWS
     matrix = make_exact(np.zeros(4), X, np.full(300, 1 / 300), "rbf", 1.0)
-    assert isinstance(matrix, KernelRows)
+    assert matrix.dual
     kept = engine.with_features((matrix,), keep=True, working=wide)
     assert kept.stored
     assert kept.block_rows == blocks_module.KERNEL_ROWS

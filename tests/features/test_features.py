@@ -10,14 +10,10 @@ from sklearn.kernel_approximation import Nystroem
 from powerkmeans import KernelPowerKMeans, suggest_n_components
 from powerkmeans.features.bandwidth import median_distance, weighted_median
 from powerkmeans.features.kernels import KERNELS, draw_frequencies
-from powerkmeans.features.maps.maps import (
-    FourierMap,
-    IdentityMap,
-    make_centred,
-    make_fourier,
-    make_nystroem,
-    whole,
-)
+from powerkmeans.features.maps.centred import make_centred
+from powerkmeans.features.maps.fourier import FourierMap, make_fourier
+from powerkmeans.features.maps.identity import IdentityMap
+from powerkmeans.features.maps.nystroem import make_nystroem
 
 ISOTROPIC = [name for name in KERNELS if name != "laplacian"]
 
@@ -104,7 +100,7 @@ def test_landmarks_of_sparse_rows_need_no_dense_copy_of_them(kernel, monkeypatch
     dense = feature_map(X.toarray(), np)
     assert feature_map(X, np) == pytest.approx(dense, abs=1e-10)
     if KERNELS[kernel].takes_sparse:
-        monkeypatch.setattr("powerkmeans.features.maps.maps.as_dense", lambda rows: pytest.fail("made dense"))
+        monkeypatch.setattr("powerkmeans.features.maps.nystroem.as_dense", lambda rows: pytest.fail("made dense"))
         assert feature_map(X, np) == pytest.approx(dense, abs=1e-10)
 
 
@@ -190,9 +186,9 @@ def test_what_landmarks_miss_of_a_sample_is_counted_where_it_matters():
     base = make_nystroem(X.mean(axis=0), X[:10], "rbf", 1.0)
     plain = make_centred(base, base(X, np).mean(axis=0), np.float64).scaled(2.0)
     rows = np.vstack([X, far])
-    entire = whole(plain)(rows, np)
+    entire = plain.with_missed()(rows, np)
     features, norms = entire[:, :-1], np.vecdot(entire, entire)
-    assert entire.shape[1] == whole(plain).n_outputs == plain.n_outputs + 1
+    assert entire.shape[1] == plain.with_missed().n_outputs == plain.n_outputs + 1
     assert features == pytest.approx(plain(rows, np))
     mean = base(X, np).mean(axis=0)
     # ||phi(x) - mean||^2 in the kernel's own space, where the mean is one of landmarks' features
@@ -201,4 +197,4 @@ def test_what_landmarks_miss_of_a_sample_is_counted_where_it_matters():
     assert norms[-1] > np.max(norms[:-1])
     assert np.vecdot(features, features)[-1] < np.median(np.vecdot(features, features)[:-1])
     identity = make_centred(IdentityMap(3), np.zeros(3), np.float64)
-    assert whole(identity) is identity
+    assert identity.with_missed() is identity

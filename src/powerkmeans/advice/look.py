@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from powerkmeans.features.bandwidth import median_distance, weighted_median
-from powerkmeans.features.kernels import KERNELS, Kernel, as_dense
-from powerkmeans.features.maps.exact import PRECOMPUTED
-from powerkmeans.features.maps.maps import CentredMap, FourierMap, NystroemMap
+from powerkmeans.features.kernels import KERNELS, Kernel
+from powerkmeans.features.maps.base import BaseMap
+from powerkmeans.features.maps.centred import CentredMap
+from powerkmeans.features.pairs import as_dense
 from powerkmeans.fitting.task import Task
 from powerkmeans.solver.settling import STILL
 from powerkmeans.support.draws import draw_by_weight
@@ -87,8 +88,8 @@ class Seen(NamedTuple):
 def look_at_view(task: Task, index: int) -> Seen:
     """Look at the columns of one view, its bandwidth, and its map if that stands for a kernel."""
     prepared, n_clusters = task.prepared, task.settings.n_clusters
-    own, bandwidth, feature_map = prepared.own[index], prepared.bandwidths[index], prepared.maps[index]
-    look = None if own.kernel == PRECOMPUTED else _look(task, index)
+    own, bandwidth, feature_map = prepared.view_settings[index], prepared.bandwidths[index], prepared.maps[index]
+    look = None if own.given else _look(task, index)
     if look is None:
         return Seen([])
     few = len(look.sample.weight) < FEWEST_ROWS
@@ -99,7 +100,7 @@ def look_at_view(task: Task, index: int) -> Seen:
     kernel, base = KERNELS[own.kernel], feature_map.base
     gram = _gram(kernel, look.scaled, look.scaled, bandwidth / look.unit)
     wrong = about_flatness(gram, look, kernel, bandwidth) or about_loneliness(gram, look, kernel, bandwidth)
-    if wrong or few or n_clusters == 1 or not isinstance(base, (FourierMap, NystroemMap)):
+    if wrong or few or n_clusters == 1 or not base.approximates:
         return Seen(columns + wrong)
     wrong = about_directions(gram, look, kernel, base, bandwidth)
     if wrong:  # what is wrong with the bandwidth comes first
@@ -198,9 +199,7 @@ def _nearest_of_many(look: Look, kernel: Kernel, bandwidth: float) -> float:
     return math.exp(whole * (whole / part) ** math.log(look.n_distinct / len(others), 4))
 
 
-def about_directions(
-    gram: Float64Array, look: Look, kernel: Kernel, base: FourierMap | NystroemMap, bandwidth: float
-) -> list[str]:
+def about_directions(gram: Float64Array, look: Look, kernel: Kernel, base: BaseMap, bandwidth: float) -> list[str]:
     """Whether the kernel is so local that it has more independent directions than half of the map's outputs.
 
     There are about ``1 / mean k^2`` of them: as many as there are regions whose samples look nothing alike.
@@ -214,8 +213,7 @@ def about_directions(
     counted = effective < _MOST_DIRECTIONS
     count = f"about {effective:.0f}" if counted else f"more than {_MOST_DIRECTIONS}"
     size = min(_rounded_up(_SPARE * effective), look.n_distinct)
-    landmarks = "" if isinstance(base, NystroemMap) else "feature_map='nystroem' with "
-    larger = f"{landmarks}n_components={size}" if counted else "a larger n_components"
+    larger = f"{base.words.instead}n_components={size}" if counted else "a larger n_components"
     return [
         f"bandwidth={bandwidth:.4g} is too small for {_named(base)}: the kernel has {count} independent "
         f"directions, and each takes two of them. Use {_typical(look, kernel)}, "
@@ -223,8 +221,8 @@ def about_directions(
     ]
 
 
-def _named(base: FourierMap | NystroemMap) -> str:
-    return f"{base.n_components} {'landmarks' if isinstance(base, NystroemMap) else 'frequencies'}"
+def _named(base: BaseMap) -> str:
+    return f"{base.n_components} {base.words.components}"
 
 
 def _typical(look: Look, kernel: Kernel) -> str:
@@ -276,13 +274,12 @@ def _explained(
     return np.array([np.sum(values), np.sum(of_map * (own @ of_map)), elsewhere])
 
 
-def _about_size(error: float, base: FourierMap | NystroemMap, n_clusters: int, n_rows: int) -> str:
+def _about_size(error: float, base: BaseMap, n_clusters: int, n_rows: int) -> str:
     """A larger map: the error falls as one over its size; half as many landmarks as frequencies do as well."""
     size = _rounded_up(base.n_components * error / GOOD_ERROR)
-    if isinstance(base, NystroemMap):
-        better = f"n_components={min(size, n_rows)}"
-    else:
-        better = f"n_components={size}, or feature_map='nystroem' with n_components={min(-(-size // 2), n_rows)}"
+    better = f"n_components={min(size, n_rows) if base.components_are_rows else size}"
+    if base.words.instead:
+        better += f", or {base.words.instead}n_components={min(-(-size // 2), n_rows)}"
     return (
         f"{_named(base)} are too few for this kernel: they lose {error:.0%} of what {n_clusters} clusters can "
         f"show of it. Use {better}."

@@ -10,10 +10,10 @@ import math
 
 import numpy as np
 
-from powerkmeans.features.kernels import as_dense
+from powerkmeans.features.pairs import as_dense
 from powerkmeans.fitting.baseline import principal
-from powerkmeans.fitting.prepare import subsample
 from powerkmeans.fitting.task import Task
+from powerkmeans.support.draws import subsample
 from powerkmeans.types import Array, Float64Array, RowSample
 
 # rows that the covariance is taken on, and numbers that they may hold

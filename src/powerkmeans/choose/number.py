@@ -16,7 +16,7 @@ from powerkmeans.choose.splits import stretches
 from powerkmeans.compute.blas import single_threaded_blas
 from powerkmeans.estimators import KernelPowerKMeans, MultiViewPowerKMeans
 from powerkmeans.estimators.listeners import Printer
-from powerkmeans.features.maps.exact import PRECOMPUTED
+from powerkmeans.features.maps.registry import MAPS
 from powerkmeans.fitting.fit import make_task
 from powerkmeans.fitting.task import Task
 from powerkmeans.inputs.settings import Settings, check_settings
@@ -261,13 +261,13 @@ def _checked(X: Any, views: Any, sample_weight: Any, parameters: dict[str, Any])
 
 def _with_coordinates(settings: Settings, names: tuple[str, ...]) -> Settings:
     """Landmarks in place of exact kernels: noise has to be mapped too."""
-    own = settings.of_views(names)
-    if any(mine.kernel == PRECOMPUTED for mine in own):
+    chosen = settings.of_views(names)
+    if any(one.given for one in chosen):
         raise ValueError(
             "choose_k compares samples with noise of the same spread, and kernel='precomputed' has no samples. "
             "Give it the samples themselves, or coordinates of them (sklearn.decomposition.KernelPCA)."
         )
-    maps = ["nystroem" if mine.feature_map == "exact" else mine.feature_map for mine in own]
+    maps = ["nystroem" if MAPS[one.feature_map].dual else one.feature_map for one in chosen]
     return replace(settings, feature_map=maps)
 
 

@@ -12,10 +12,22 @@ from powerkmeans.cli.config import load_config
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+# what the help names, which imports nothing; what is taken is what the registry has
 FEATURE_MAPS = ("nystroem", "rff", "orf", "identity", "exact")
 KERNELS = ("rbf", "laplacian", "matern12", "matern32", "matern52", "rational_quadratic")
 MEMBERSHIPS = ("possibilistic", "fuzzy")
 SCALES = ("standard", "robust", "none")
+
+
+class FeatureMapChoice(click.Choice[str]):
+    """The feature maps of the registry, which is read when an option is."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Take the name of any map that there is."""
+        if value in self.choices:
+            return str(value)
+        maps = import_module("powerkmeans.features.maps.registry").MAPS
+        return value if value in maps else super().convert(value, param, ctx)
 
 
 # where options stand in the help, by the names of their parameters; others come first
@@ -156,7 +168,7 @@ engine_options = _all(
 model_options = _all(
     click.option(
         "--feature-map",
-        type=click.Choice(FEATURE_MAPS),
+        type=FeatureMapChoice(FEATURE_MAPS),
         default="nystroem",
         show_default=True,
         help="Stands for the kernel.",

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from powerkmeans.estimators.callbacks import CallbackSupportMixin
 from powerkmeans.estimators.chunks import Collected, collect, owned
 from powerkmeans.estimators.listeners import make_listener
+from powerkmeans.features.maps.registry import MAPS
 from powerkmeans.fitting.fit import fit_views, warn_if_unwell
 from powerkmeans.inputs.kernel_matrices import check_exact_views
 from powerkmeans.inputs.settings import Settings
@@ -121,15 +122,17 @@ class PowerKMeansBase(
         """Whether a model is there to go on from, and not one of the first rows alone."""
         return hasattr(self, "_fit") and self._collected is None
 
-    def _apply(self, views: Views, function: Any, out: Target | None = None, *, entire: bool = False) -> Array:
-        return apply(self._fit.model, views, self.engine, function, entire=entire, out=out)
+    def _apply(
+        self, views: Views, function: Any, out: Target | None = None, *, with_missed: bool = False
+    ) -> Array:
+        return apply(self._fit.model, views, self.engine, function, with_missed=with_missed, out=out)
 
     def _labels(self, views: Views, noise_threshold: float | None, out: Target | None) -> Array:
         if noise_threshold is None:
             return self._apply(views, block_labels, out)
         self._check_threshold(noise_threshold)
         labels = partial(_labels_without_noise, threshold=float(noise_threshold))
-        return self._apply(views, labels, out, entire=True)
+        return self._apply(views, labels, out, with_missed=True)
 
     def _check_threshold(self, threshold: Any) -> None:
         if not self._fit.model.problem.membership.bounded:
@@ -193,11 +196,12 @@ def learns_from_streams(estimator: Any) -> bool:
     choice = estimator.feature_map
     several = isinstance(choice, (list, tuple)) or (isinstance(choice, np.ndarray) and choice.ndim == 1)
     chosen = choice.values() if isinstance(choice, Mapping) else choice if several else [choice]
-    if any(isinstance(one, str) and one == "exact" for one in chosen):
-        raise AttributeError(
-            "feature_map='exact' keeps all its training rows, so it cannot learn from a stream (partial_fit); use "
-            "feature_map='rff' or 'nystroem'."
-        )
+    for one in chosen:
+        if isinstance(one, str) and one in MAPS and not MAPS[one].learns_from_streams:
+            raise AttributeError(
+                f"feature_map={str(one)!r} keeps all its training rows, so it cannot learn from a stream "
+                "(partial_fit); use feature_map='rff' or 'nystroem'."
+            )
     return True
 
 

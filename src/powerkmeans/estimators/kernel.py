@@ -327,7 +327,7 @@ class KernelPowerKMeans(PowerKMeansBase):
         Always 1 for ``membership="fuzzy"``, which has no notion of it.
         ``out`` and ``overwrite`` are as in :meth:`predict`.
         """
-        return self._apply(self._new(X), block_typicality, target(out, overwrite), entire=True)
+        return self._apply(self._new(X), block_typicality, target(out, overwrite), with_missed=True)
 
     def outlier_score(self, X: Any, *, out: Path = None, overwrite: bool = False) -> Array:
         """Return ``1 - typicality``: the larger, the farther from every cluster.
@@ -337,7 +337,7 @@ class KernelPowerKMeans(PowerKMeansBase):
         ``membership="fuzzy"``; fit with ``"possibilistic"`` to find outliers.
         ``out`` and ``overwrite`` are as in :meth:`predict`.
         """
-        return self._apply(self._new(X), block_outlier_scores, target(out, overwrite), entire=True)
+        return self._apply(self._new(X), block_outlier_scores, target(out, overwrite), with_missed=True)
 
     def score(self, X: Any, y: None = None, sample_weight: Any = None) -> float:
         """Return minus the mean loss of the samples at ``s_``.

@@ -353,7 +353,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         Always 1 for ``membership="fuzzy"``, which has no notion of it.
         ``out`` and ``overwrite`` are as in :meth:`predict`; ``present`` as in :meth:`fit`.
         """
-        return self._apply(self._check_new(X, present), block_typicality, target(out, overwrite), entire=True)
+        return self._apply(self._check_new(X, present), block_typicality, target(out, overwrite), with_missed=True)
 
     def outlier_score(self, X: Any, *, present: Any = None, out: Path = None, overwrite: bool = False) -> Array:
         """Return ``1 - typicality``: the larger, the farther from every cluster.
@@ -362,7 +362,9 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         a bounded distance, so scores have a ceiling below 1: rank by them. Always 0 for ``membership="fuzzy"``.
         ``out`` and ``overwrite`` are as in :meth:`predict`; ``present`` as in :meth:`fit`.
         """
-        return self._apply(self._check_new(X, present), block_outlier_scores, target(out, overwrite), entire=True)
+        return self._apply(
+            self._check_new(X, present), block_outlier_scores, target(out, overwrite), with_missed=True
+        )
 
     def score(self, X: Any, y: None = None, sample_weight: Any = None, present: Any = None) -> float:
         """Return minus the mean loss of the samples at ``s_``.

@@ -8,7 +8,8 @@ import numpy as np
 from scipy.spatial.distance import pdist, squareform
 from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 
-from powerkmeans.features.kernels import Kernel, as_dense
+from powerkmeans.features.kernels import Kernel
+from powerkmeans.features.pairs import as_dense
 from powerkmeans.types import Array, Float64Array
 
 MEDIAN_ROWS = 2000

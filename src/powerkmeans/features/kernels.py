@@ -1,16 +1,19 @@
-"""Shift-invariant kernels: their values, and how to draw from their spectral densities."""
+"""Shift-invariant kernels: their values, and how to draw from their spectral densities.
+
+``gram`` works on arrays of any array library, where they are. Only its first rows may be sparse, for a kernel
+that ``takes_sparse``: those are matrices of SciPy, and so go with landmarks of NumPy alone.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.gaussian_process.kernels import Matern as _Matern
-from sklearn.gaussian_process.kernels import RationalQuadratic as _RationalQuadratic
-from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 
-from powerkmeans.types import Array, Float64Array
+from powerkmeans.features.pairs import add_over_columns, in_parts, inner_products, squared_lengths
+from powerkmeans.types import Array, Float64Array, array_namespace
 
 Metric = Literal["euclidean", "cityblock"]
 
@@ -27,7 +30,7 @@ class Isotropic:
     takes_sparse: ClassVar[bool] = False  # whether ``gram`` does, of its first rows
 
     def length_factor(self, size: int, rng: np.random.Generator) -> Float64Array:
-        """Draw ``tau``, one a frequency."""
+        """Draw ``tau``, one per frequency."""
         raise NotImplementedError
 
     def frequencies(self, n_features: int, size: int, rng: np.random.Generator) -> Float64Array:
@@ -53,7 +56,20 @@ class Gaussian(Isotropic):
         return np.ones(size)
 
     def gram(self, X: Array, Y: Array, bandwidth: float) -> Array:
-        return rbf_kernel(X / bandwidth, Y / bandwidth, gamma=0.5)
+        """Kernels of all pairs, by a product: ``x.y - ||x||^2 / 2 - ||y||^2 / 2`` in units of the bandwidth."""
+        xp = array_namespace(Y)
+        landmarks = Y / bandwidth
+        half = squared_lengths(landmarks, xp) / 2
+
+        def values(rows: Array) -> Array:
+            rows = rows / bandwidth
+            exponent = inner_products(rows, landmarks)
+            exponent -= (squared_lengths(rows, xp) / 2)[:, None]
+            exponent -= half
+            # rounding makes more than nothing of no distance, and of a far row's that may be much more
+            return xp.exp(xp.clip(exponent, max=0.0))
+
+        return in_parts(values, X, Y, xp)
 
 
 @dataclass(frozen=True)
@@ -67,7 +83,21 @@ class Matern(Isotropic):
         return np.sqrt(2 * self.nu / rng.chisquare(2 * self.nu, size))
 
     def gram(self, X: Array, Y: Array, bandwidth: float) -> Array:
-        return _Matern(length_scale=1.0, nu=self.nu)(X / bandwidth, Y / bandwidth)
+        """Kernels of all pairs, from differences: the kernel has a kink at no distance, which a product blurs."""
+        xp = array_namespace(Y)
+        landmarks = Y / bandwidth
+
+        def values(rows: Array) -> Array:
+            return self._of_distance(xp.sqrt(add_over_columns(rows / bandwidth, landmarks, xp.square)), xp)
+
+        return in_parts(values, X, Y, xp)
+
+    def _of_distance(self, distance: Array, xp: Any) -> Array:
+        scaled = distance * math.sqrt(2 * self.nu)
+        decay = xp.exp(-scaled)
+        if self.nu == 0.5:
+            return decay
+        return ((1.0 + scaled) if self.nu == 1.5 else (1.0 + scaled + scaled**2 / 3.0)) * decay
 
 
 @dataclass(frozen=True)
@@ -80,7 +110,14 @@ class RationalQuadratic(Isotropic):
         return np.sqrt(rng.gamma(self.alpha, 1 / self.alpha, size))
 
     def gram(self, X: Array, Y: Array, bandwidth: float) -> Array:
-        return _RationalQuadratic(length_scale=1.0, alpha=self.alpha)(X / bandwidth, Y / bandwidth)
+        xp = array_namespace(Y)
+        landmarks = Y / bandwidth
+
+        def values(rows: Array) -> Array:
+            squared = add_over_columns(rows / bandwidth, landmarks, xp.square)
+            return (1.0 + squared / (2 * self.alpha)) ** -self.alpha
+
+        return in_parts(values, X, Y, xp)
 
 
 @dataclass(frozen=True)
@@ -95,7 +132,9 @@ class Laplacian:
         return rng.standard_cauchy((n_features, size))
 
     def gram(self, X: Array, Y: Array, bandwidth: float) -> Array:
-        return laplacian_kernel(X / bandwidth, Y / bandwidth, gamma=1.0)
+        xp = array_namespace(Y)
+        landmarks = Y / bandwidth
+        return in_parts(lambda rows: xp.exp(-add_over_columns(rows / bandwidth, landmarks, xp.abs)), X, Y, xp)
 
 
 Kernel = Gaussian | Matern | RationalQuadratic | Laplacian
@@ -129,8 +168,3 @@ def draw_frequencies(
             "use feature_map='rff' or 'nystroem', or kernel='matern12', its Euclidean relative."
         )
     return kernel.orthogonal_frequencies(n_features, size, rng)
-
-
-def as_dense(X: Any) -> Array:
-    """Rows as a dense array (blocks of a sparse matrix are small enough)."""
-    return X.toarray() if hasattr(X, "toarray") else X

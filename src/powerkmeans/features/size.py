@@ -57,13 +57,15 @@ def suggest_n_components(n_clusters: int, eps: float = 0.5, delta: float = 0.5) 
     return max(1, math.ceil(wanted))
 
 
-def map_bytes(feature_map: str, n_components: int, n_features: int, n_clusters: int, n_samples: int) -> int:
+def size_rule(n_clusters: int) -> str:
+    """Where the automatic size comes from, in words."""
+    size = suggest_n_components(n_clusters)
+    return f"ceil(4 log(2k)^3) = {size} for k={n_clusters} (Theorem 3, eps = delta = 1/2)"
+
+
+def map_bytes(n_outputs: int, n_numbers: int, n_clusters: int, n_samples: int) -> int:
     """Bytes that a map and the least work with it take: its arrays, centroids, and one small block of features."""
-    if feature_map == "nystroem":  # the landmarks, their kernel matrix, its eigenvectors and what is made of them
-        outputs, own = n_components, n_components * (n_features + 3 * n_components)
-    else:  # frequencies as drawn, with their lengths, and by the bandwidth
-        outputs, own = 2 * n_components, 3 * n_components * n_features
-    return 8 * (own + _COPIES * outputs * (n_clusters + min(n_samples, _BLOCK)))
+    return 8 * (n_numbers + _COPIES * n_outputs * (n_clusters + min(n_samples, _BLOCK)))
 
 
 def check_map_memory(needed: Mapping[str, int]) -> None:

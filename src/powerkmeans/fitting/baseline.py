@@ -13,11 +13,10 @@ from dataclasses import replace
 import numpy as np
 from sklearn.utils.extmath import randomized_svd
 
-from powerkmeans.features.kernels import as_dense
-from powerkmeans.fitting.prepare import subsample
+from powerkmeans.features.pairs import as_dense
 from powerkmeans.fitting.task import Task, present_rows, rows_of_view
 from powerkmeans.solver.starts import plus_plus
-from powerkmeans.support.draws import stream
+from powerkmeans.support.draws import stream, subsample
 from powerkmeans.types import (
     FeatureMap,
     Float64Array,

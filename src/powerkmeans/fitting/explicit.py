@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack, solve_triangular
 
-from powerkmeans.features.maps.exact import CentredKernel, ExactMap
-from powerkmeans.features.maps.maps import CentredMap
+from powerkmeans.features.maps.centred import CentredMap
 from powerkmeans.types import Array, Block, Engine, Float64Array, Problem, RowSample
 
 EXPLICIT_ROWS = 2048
@@ -23,10 +22,9 @@ EXPLICIT_ROWS = 2048
 _SMALLEST_PIVOT = 1e-12
 # rounding above this share of k(x, x) leaves nothing of a kernel
 LOST_KERNEL = 0.1
-# and what is left of an entry above this share tells of a matrix that is not positive semi-definite
-_INDEFINITE = 1e-6
-# ... unless rounding explains it, which elimination multiplies
-_MANY = 1000
+# and what is left of an entry above this share tells of a matrix that is not positive semi-definite, unless
+# rounding explains it, which elimination multiplies by no more than this
+_INDEFINITE, _ROUNDING_GROWTH = 1e-6, 1000
 
 
 class Factor(NamedTuple):
@@ -53,7 +51,7 @@ class Factor(NamedTuple):
 
 @dataclass(frozen=True)
 class Explicit:
-    """Sampled rows with coordinates in every view, and the way between these and the problem's own points."""
+    """Sampled rows with coordinates in every view, and the way between these and the points of the problem."""
 
     sample: RowSample
     factors: tuple[Factor | None, ...]
@@ -97,26 +95,35 @@ def make_explicit(
     """Factor the kernel matrix of the sampled rows in each dual view."""
     views, factors = list[Array](), list[Factor | None]()
     for index, (feature_map, rows) in enumerate(zip(maps, sample.views, strict=True)):
-        there = np.ones(len(sample.weight)) if sample.present is None else sample.present[:, index].astype(float)
-        if isinstance(feature_map, CentredKernel):
+        present = _present(sample, index)
+        if feature_map.dual:
             assert sample.rows is not None
-            gram = engine.map_rows(_columns, (index, sample.rows))[sample.rows] * there
-            _check_sharpness(feature_map.base, names[index])
-            factor = _factor(gram, sample.rows, feature_map.base.noise * feature_map.scale**2, names[index])
+            gram = engine.map_rows(_columns, (index, sample.rows))[sample.rows] * present
+            factor = _factor_of_map(feature_map, gram, sample.rows, names[index])
             factors.append(factor)
             views.append(factor.features)
         else:
             factors.append(None)
-            views.append(feature_map(rows, np) * there[:, None])
+            views.append(feature_map(rows, np) * present[:, None])
     return Explicit(sample._replace(views=tuple(views)), tuple(factors), engine)
 
 
-def _check_sharpness(base: ExactMap, name: str) -> None:
+def _present(sample: RowSample, view: int) -> Float64Array:
+    """One where a sample has the view, zero where it lacks it."""
+    if sample.present is None:
+        return np.ones(len(sample.weight))
+    return sample.present[:, view].astype(np.float64)
+
+
+def _factor_of_map(feature_map: CentredMap, gram: Float64Array, rows: NDArray[np.intp], name: str) -> Factor:
+    """The factor of a dual map's kernel between sampled rows, unless rounding has left nothing of the kernel."""
+    base = feature_map.base
     if base.bandwidth > 0 and base.noise > LOST_KERNEL:
         raise ValueError(
             f"view {name!r}: bandwidth={base.bandwidth:g} is so small beside the extent of the rows that rounding "
             "decides which are alike; use bandwidth='median', or leave out far outliers."
         )
+    return _factor(gram, rows, base.noise * feature_map.scale**2, name)
 
 
 def _factor(gram: Float64Array, rows: NDArray[np.intp], noise: float, name: str) -> Factor:
@@ -134,7 +141,7 @@ def _factor(gram: Float64Array, rows: NDArray[np.intp], noise: float, name: str)
     features[order] = np.tril(lower)[:, :rank]
     rest = order[rank:]  # the others are reproduced by construction
     left = float(np.max(np.abs(gram[np.ix_(rest, rest)] - features[rest] @ features[rest].T), initial=0.0))
-    if left > max(_INDEFINITE * largest, _MANY * noise):
+    if left > max(_INDEFINITE * largest, _ROUNDING_GROWTH * noise):
         raise ValueError(
             f"The kernel matrix of view {name!r} is not positive semi-definite: entries are off by {left:.3g}; "
             f"the largest squared length is {largest:.3g}. Distances have no meaning then; use a kernel that is."

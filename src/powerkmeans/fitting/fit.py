@@ -11,7 +11,6 @@ from sklearn.exceptions import ConvergenceWarning
 from powerkmeans.advice.guidance import Looked, advice, look_at_features, troubles
 from powerkmeans.compute.blas import single_threaded_blas
 from powerkmeans.exceptions import DataGuidanceWarning
-from powerkmeans.features.maps.exact import CentredKernel
 from powerkmeans.fitting.baseline import chance_shares
 from powerkmeans.fitting.collapse import collapsed_losses, find_collapse
 from powerkmeans.fitting.listener import Listener
@@ -223,7 +222,7 @@ def _finish(views: Views, task: Task, result: SolverResult, looked: Looked) -> F
         view_names=views.names,
         used_views=tuple(views.names.index(name) for name in prepared.views.names),
         view_widths=tuple(int(array.shape[1]) for array in views.arrays),
-        maps=tuple(m.for_new() if isinstance(m, CentredKernel) else m for m in prepared.maps),
+        maps=tuple(m.for_new() for m in prepared.maps),
         parameters=parameters,
         problem=problem,
         s=result.s,

@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from powerkmeans.compute.engine import open_engine
-from powerkmeans.fitting.prepare import seen_through, subsample
+from powerkmeans.fitting.prepare import through_maps
 from powerkmeans.fitting.task import Task
+from powerkmeans.support.draws import subsample
 from powerkmeans.types import Views
 
 # rows of the sample, and rows per cluster if that is more
@@ -38,5 +39,5 @@ def pilot_of(task: Task) -> Task | None:
     weight = sample.weight * (prepared.total_weight / np.sum(sample.weight))
     views = Views(prepared.views.names, sample.views, weight.astype(prepared.engine.dtype), sample.present)
     rows = open_engine(settings.engine, views)
-    engine = seen_through(rows, prepared.maps, settings)
+    engine = through_maps(rows, prepared.maps, settings)
     return replace(task, prepared=prepared._replace(rows=rows, engine=engine, views=views))

@@ -6,28 +6,30 @@ from typing import Any
 
 import numpy as np
 
-from powerkmeans.features.maps.exact import PRECOMPUTED, ExactMap
-from powerkmeans.features.maps.maps import BaseMap, IdentityMap
+from powerkmeans.features.maps.base import BaseMap
+from powerkmeans.objective.linearised import mean_sums
 from powerkmeans.types import Engine, Float64Array
 
 # a mean squared distance below this share of the squared norms is rounding, not structure
 FLAT = 1e-12
 
 
+def weighted_means(engine: Engine, widths: list[int]) -> list[Float64Array]:
+    """Weighted mean of the rows, one array per view."""
+    sums = engine.fold(mean_sums, None)
+    return np.split(sums.total / np.repeat(sums.weight, widths), np.cumsum(widths)[:-1])
+
+
 def is_flat(
-    base: BaseMap | ExactMap, mean: Float64Array, scatter: float, bandwidth: float | None, limits: np.finfo[Any]
+    base: BaseMap, mean: Float64Array, scatter: float, bandwidth: float | None, limits: np.finfo[Any]
 ) -> bool:
     """Whether a view varies by rounding alone, or its kernel does not see it vary."""
-    if isinstance(base, ExactMap) and base.kernel == PRECOMPUTED:
-        return not scatter > FLAT * float(np.max(base.diagonal[base.share > 0]))
-    if isinstance(base, IdentityMap):
+    if base.squared_length is None:
         rounding = (16 * float(limits.eps)) ** 2 * float(np.sum(mean**2))
         return rounding > smallest_scatter(limits) and scatter <= rounding
-    assert bandwidth is not None
-    # the largest entry times the root of the width bounds the length without squares that overflow
-    length = float(np.max(np.abs(base.origin))) * len(base.origin) ** 0.5
-    rounding = 4 * float(limits.eps) * length
-    return scatter < FLAT or bandwidth <= rounding
+    if bandwidth is not None and bandwidth <= 4 * float(limits.eps) * base.origin_length:
+        return True
+    return not scatter > FLAT * base.squared_length
 
 
 def smallest_scatter(limits: np.finfo[Any]) -> float:
@@ -35,27 +37,17 @@ def smallest_scatter(limits: np.finfo[Any]) -> float:
     return float(limits.tiny) * 1e6
 
 
-def check_scatter(name: str, base: BaseMap | ExactMap, scatter: float, engine: Engine) -> None:
+def check_scatter(name: str, base: BaseMap, scatter: float, engine: Engine) -> None:
     """Reject features that carry nothing, or whose squares leave the range of their type."""
+    if base.squared_length is not None:
+        if not scatter > FLAT * base.squared_length:
+            raise ValueError(base.words.flat.format(view=name))
+        return
     limits = np.finfo(engine.dtype)
-    if isinstance(base, ExactMap) and base.kernel == PRECOMPUTED:
-        if not scatter > FLAT * float(np.max(base.diagonal[base.share > 0])):
-            raise ValueError(
-                f"The kernel matrix of view {name!r} is flat: to rounding, all samples are the same point; there "
-                "is nothing to cluster."
-            )
-        return
-    if isinstance(base, IdentityMap):
-        if scatter * engine.n_samples * 8 > float(limits.max):
-            raise ValueError(f"Squared distances in view {name!r} overflow {engine.dtype}; rescale the data.")
-        if scatter < smallest_scatter(limits):
-            raise ValueError(f"Squared distances in view {name!r} underflow {engine.dtype}; rescale the data.")
-        return
-    if scatter < FLAT:
-        raise ValueError(
-            f"The kernel is flat on view {name!r}: all features are equal to rounding. "
-            "The bandwidth is far larger than the distances between rows; use bandwidth='median'."
-        )
+    if scatter * engine.n_samples * 8 > float(limits.max):
+        raise ValueError(f"Squared distances in view {name!r} overflow {engine.dtype}; rescale the data.")
+    if scatter < smallest_scatter(limits):
+        raise ValueError(f"Squared distances in view {name!r} underflow {engine.dtype}; rescale the data.")
 
 
 def check_weighted(

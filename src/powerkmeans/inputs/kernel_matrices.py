@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from powerkmeans.features.maps.exact import PRECOMPUTED, ExactMap, check_memory
+from powerkmeans.features.maps.exact import check_memory
+from powerkmeans.features.maps.registry import MAPS
 from powerkmeans.inputs.settings import Settings, check_settings
 from powerkmeans.sources import is_source
 from powerkmeans.types import Array, Views
@@ -19,19 +20,19 @@ _ROWS_AT_ONCE = 512
 
 def check_exact_views(views: Views, settings: Settings, given: Any) -> None:
     """Reject what no kernel matrix can be made of: files, too many rows, and given matrices that are none."""
-    own = settings.of_views(views.names)
-    exact = [i for i, mine in enumerate(own) if mine.feature_map == "exact"]
+    chosen = settings.of_views(views.names)
+    exact = [i for i, one in enumerate(chosen) if MAPS[one.feature_map].dual]
     for i in exact:
         if is_source(views.arrays[i]):
             raise ValueError(
-                f"view {views.names[i]!r} is a file, but feature_map='exact' needs all rows in memory: pass an "
-                "array."
+                f"view {views.names[i]!r} is a file, but feature_map={chosen[i].feature_map!r} needs all rows in "
+                "memory: pass an array."
             )
     if exact:
-        widths = [0 if own[i].kernel == PRECOMPUTED else views.arrays[i].shape[1] for i in exact]
+        widths = [0 if chosen[i].given else views.arrays[i].shape[1] for i in exact]
         check_memory(views.arrays[0].shape[0], widths)
     for i in exact:
-        if own[i].kernel == PRECOMPUTED:
+        if chosen[i].given:
             counted = views.alone(i).weight > 0
             _check_order(views.names[i], _table(given, i, views.names[i]))
             _check_kernel_matrix(views.names[i], views.arrays[i], counted)
@@ -40,11 +41,11 @@ def check_exact_views(views: Views, settings: Settings, given: Any) -> None:
 def given_kernels(estimator: Any, names: tuple[str, ...], *, fitting: bool) -> dict[str, Array | None]:
     """The views that are kernel matrices, with the shares of the training samples in a fitted model."""
     if fitting:
-        own = check_settings(estimator.get_params(deep=False), several_views=True).of_views(names)
-        return {name: None for name, mine in zip(names, own, strict=True) if mine.kernel == PRECOMPUTED}
+        chosen = check_settings(estimator.get_params(deep=False), several_views=True).of_views(names)
+        return {name: None for name, one in zip(names, chosen, strict=True) if one.given}
     model = estimator._fit.model
     used = zip((model.view_names[i] for i in model.used_views), (m.base for m in model.maps), strict=True)
-    return {name: base.share for name, base in used if isinstance(base, ExactMap) and base.kernel == PRECOMPUTED}
+    return {name: base.share for name, base in used if base.given}
 
 
 def without_absent(matrix: Array, present: Array, share: Array | None) -> Array:

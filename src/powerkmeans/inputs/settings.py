@@ -12,6 +12,7 @@ import numpy as np
 from powerkmeans.compute.options import engine_options
 from powerkmeans.features.kernels import KERNELS
 from powerkmeans.features.maps.exact import PRECOMPUTED
+from powerkmeans.features.maps.registry import MAPS
 from powerkmeans.objective.membership import MEMBERSHIPS
 from powerkmeans.support.values import (
     POSITIVE,
@@ -28,7 +29,6 @@ from powerkmeans.support.values import (
     wrong,
 )
 
-FEATURE_MAPS = ("rff", "orf", "nystroem", "identity", "exact")
 INITS = ("auto", "cloud", "k-means++", "k-means", "random")
 # more runs than anyone waits for; they are planned before the first begins
 MOST_RUNS = 10**5
@@ -45,12 +45,17 @@ class ViewSettings:
     bandwidth: str | float
     n_components: str | int
 
+    @property
+    def given(self) -> bool:
+        """Whether the view is a matrix of kernel values."""
+        return self.kernel == PRECOMPUTED
+
 
 @dataclass(frozen=True)
 class Settings:
     """Checked hyper-parameters of one fit; the estimators' docstrings say what each does.
 
-    The fields of ``ViewSettings`` hold one value for all views, or a list or dict of one value a view.
+    The fields of ``ViewSettings`` hold one value for all views, or a list or dict of one value per view.
     """
 
     n_clusters: int
@@ -77,15 +82,21 @@ class Settings:
     def of_views(self, names: tuple[str, ...]) -> tuple[ViewSettings, ...]:
         """The settings of each view, in the order of ``names``."""
         columns = {f.name: _spread(f.name, getattr(self, f.name), names) for f in fields(ViewSettings)}
-        own = tuple(ViewSettings(**{k: column[i] for k, column in columns.items()}) for i in range(len(names)))
-        for name, mine in zip(names, own, strict=True):
-            if mine.kernel == PRECOMPUTED and mine.feature_map != "exact":
-                which = "" if len(names) == 1 else f"view {name!r}: "
-                raise ValueError(
-                    f"{which}kernel='precomputed' is a matrix of kernel values, which only feature_map='exact' "
-                    f"takes; got feature_map={mine.feature_map!r}."
-                )
-        return own
+        views = tuple(ViewSettings(**{k: column[i] for k, column in columns.items()}) for i in range(len(names)))
+        for name, one in zip(names, views, strict=True):
+            _check_kernel("" if len(names) == 1 else f"view {name!r}: ", one)
+        return views
+
+
+def _check_kernel(which: str, chosen: ViewSettings) -> None:
+    """Reject a kernel that the map of the view does not take."""
+    if chosen.kernel in MAPS[chosen.feature_map].kernels():
+        return
+    what = " is a matrix of kernel values, which" if chosen.given else " is one that"
+    taking = " or ".join(f"feature_map={name!r}" for name, kind in MAPS.items() if chosen.kernel in kind.kernels())
+    raise ValueError(
+        f"{which}kernel={chosen.kernel!r}{what} only {taking} takes; got feature_map={chosen.feature_map!r}."
+    )
 
 
 def check_settings(parameters: Mapping[str, Any], *, several_views: bool = False) -> Settings:
@@ -93,13 +104,13 @@ def check_settings(parameters: Mapping[str, Any], *, several_views: bool = False
     per_view = {f.name for f in fields(ViewSettings)} if several_views else set()
     checked = {}
     for name in [name for name in _CHECKS if name in parameters]:
-        check = _one_or_one_a_view(_CHECKS[name]) if name in per_view else _CHECKS[name]
+        check = _one_or_one_per_view(_CHECKS[name]) if name in per_view else _CHECKS[name]
         checked[name] = check(name, parameters[name])
     checked.pop("random_state", None)  # what it seeds is drawn when a fit begins
     return Settings(**checked)
 
 
-def _one_or_one_a_view(check: Check) -> Check:
+def _one_or_one_per_view(check: Check) -> Check:
     def checked(name: str, value: Any) -> Any:
         if isinstance(value, Mapping):
             return {_view(name, view): check(f"{name}[{view!r}]", one) for view, one in value.items()}
@@ -121,7 +132,7 @@ def _unpacked(value: Any) -> Any:
 
 
 def _spread(name: str, value: Any, views: tuple[str, ...]) -> list[Any]:
-    """One value a view. A dict may leave views out, which then take the default."""
+    """One value per view. A dict may leave views out, which then take the default."""
     if isinstance(value, dict):
         unknown = [view for view in value if view not in views]
         if unknown:
@@ -149,6 +160,10 @@ def _s_init(name: str, value: Any) -> str | float:
 
 def _membership(name: str, value: Any) -> Any:
     return word(*MEMBERSHIPS)(name, value)  # those that are registered when it is asked
+
+
+def _feature_map(name: str, value: Any) -> Any:
+    return word(*MAPS)(name, value)
 
 
 def _has_rows(value: Any) -> bool:
@@ -180,7 +195,7 @@ _DEFAULTS = {"feature_map": "nystroem", "kernel": "rbf", "bandwidth": "median", 
 
 _CHECKS: dict[str, Check] = {
     "n_clusters": integer(1),
-    "feature_map": word(*FEATURE_MAPS),
+    "feature_map": _feature_map,
     "kernel": word(*KERNELS, PRECOMPUTED),
     "bandwidth": word_or(("median", "scale"), POSITIVE, "a finite number > 0"),
     "n_components": _AUTO_OR_COUNT,

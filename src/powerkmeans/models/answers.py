@@ -13,8 +13,6 @@ import numpy as np
 from powerkmeans.compute.blas import single_threaded_blas
 from powerkmeans.compute.engine import open_engine
 from powerkmeans.compute.passes import run_pass
-from powerkmeans.features.maps.exact import CentredKernel
-from powerkmeans.features.maps.maps import whole
 from powerkmeans.models.model import Model
 from powerkmeans.objective.block import PassInput, block_labels, block_statistics, prepare
 from powerkmeans.objective.evidence import Evidence, view_evidence
@@ -34,16 +32,16 @@ def apply(
     function: Callable[[Block, PassInput], Array],
     *,
     precise: bool = False,
-    entire: bool = False,
+    with_missed: bool = False,
     out: Target | None = None,
 ) -> Array:
-    """Evaluate a function of blocks under a fitted model, one row a sample; into a file if ``out`` names one.
+    """Evaluate a function of blocks under a fitted model, one row per sample; into a file if ``out`` names one.
 
-    ``precise`` takes features and distances in float64. ``entire`` adds to distances what landmarks miss of a
+    ``precise`` takes features and distances in float64. ``with_missed`` adds to distances what landmarks miss of a
     sample, for scores of outliers.
     """
     dtype = np.dtype(np.float64) if precise or model.problem.dual else model.dtype
-    model = _with_missed(model) if entire else model
+    model = _with_missed(model) if with_missed else model
     with single_threaded_blas():
         rows = _open(model, views, engine, dtype, labels_only=function is block_labels)
         inputs = prepare(model.parameters, model.s, model.problem, dtype)
@@ -81,7 +79,7 @@ def precise_evidence(model: Model, views: Views, engine: object) -> Evidence:
 
 def _with_missed(model: Model) -> Model:
     """The same model with what landmarks miss of a sample as one more feature, in which centroids are zero."""
-    maps = tuple(whole(m) for m in model.maps)
+    maps = tuple(m.with_missed() for m in model.maps)
     added = [new.n_outputs - old.n_outputs for new, old in zip(maps, model.maps, strict=True)]
     ends = np.repeat(model.problem.splits[1:], added)
     centers = np.insert(model.parameters.centers, ends, 0.0, axis=1)
@@ -100,7 +98,7 @@ def _open(
 ) -> Engine:
     """Rows seen through the model's maps, in the given precision."""
     rows = open_engine(engine, model.used(views))
-    fitted = (m.for_new(order_only=labels_only) if isinstance(m, CentredKernel) else m for m in model.maps)
+    fitted = (m.for_new(order_only=labels_only) for m in model.maps)
     maps = tuple(replace(m, dtype=dtype.name) for m in fitted)
     working = WORKING_PER_CLUSTER * len(model.parameters.centers)
     return rows.with_features(maps, keep=False, working=working)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from powerkmeans.features.maps.maps import CentredMap
+from powerkmeans.features.maps.centred import CentredMap
 from powerkmeans.types import Array, Iteration, Parameters, PassStatistics, Problem, Status, Views
 
 

@@ -15,8 +15,8 @@ from scipy.sparse import issparse
 
 from powerkmeans.compute.blocks import zero_where_absent
 from powerkmeans.exceptions import ModelFileError
-from powerkmeans.features.maps.exact import CentredKernel, ExactMap
-from powerkmeans.features.maps.maps import CentredMap, FourierMap, IdentityMap, NystroemMap
+from powerkmeans.features.maps.centred import CentredMap
+from powerkmeans.features.maps.registry import classes_by_file_name
 from powerkmeans.models.files.answers import check_answers, check_stream
 from powerkmeans.models.files.archive import Archive, announced, write_archive
 from powerkmeans.models.files.checks import check_announced, check_arrays, restored_rows
@@ -32,12 +32,6 @@ from powerkmeans.support.files import explained, free_target, replacing
 from powerkmeans.types import Iteration, Parameters, PassStatistics, Problem, Status, Views
 
 _CSR = ("data", "indices", "indptr")
-_BASES: dict[str, Any] = {
-    "fourier": FourierMap,
-    "identity": IdentityMap,
-    "nystroem": NystroemMap,
-    "exact": ExactMap,
-}
 
 
 def write(
@@ -211,8 +205,7 @@ def _model_arrays(model: Model) -> dict[str, Any]:
     if problem.baseline is not None:
         arrays["baseline"] = problem.baseline
     for index, feature_map in enumerate(model.maps):
-        arrays[f"map{index}.mean"] = feature_map.mean
-        arrays |= {f"map{index}.{k}": v for k, v in vars(feature_map.base).items() if isinstance(v, np.ndarray)}
+        arrays |= {f"map{index}.{name}": array for name, array in _map_arrays(feature_map).items()}
     return arrays
 
 
@@ -307,13 +300,22 @@ def _unpack_history(arrays: dict[str, Any]) -> tuple[Iteration, ...]:
 
 
 def _map_header(feature_map: CentredMap) -> dict[str, Any]:
-    kind = next(name for name, cls in _BASES.items() if type(feature_map.base) is cls)
-    plain = {k: v for k, v in vars(feature_map.base).items() if not isinstance(v, np.ndarray)}
-    return {"kind": kind, "scale": feature_map.scale, "dtype": feature_map.dtype, "plain": plain}
+    packing = feature_map.base.packing
+    plain = {name: getattr(feature_map.base, name) for name in packing.entries}
+    return {"kind": packing.name, "scale": feature_map.scale, "dtype": feature_map.dtype, "plain": plain}
+
+
+def _map_arrays(feature_map: CentredMap) -> dict[str, Any]:
+    base = feature_map.base
+    table = base.packing.arrays({name: getattr(base, name) for name in base.packing.entries})
+    return {name: feature_map.mean if name == "mean" else getattr(base, name) for name in table}
 
 
 def _unpack_map(entry: dict[str, Any], arrays: dict[str, Any], prefix: str) -> CentredMap:
-    own = {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
-    mean = own.pop("mean")
-    centred = CentredKernel if entry["kind"] == "exact" else CentredMap
-    return centred(_BASES[entry["kind"]](**own, **entry["plain"]), mean, entry["dtype"], entry["scale"])
+    parts = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+    mean = parts.pop("mean")
+    base = classes_by_file_name()[entry["kind"]](**parts, **entry["plain"])
+    flaw = base.flaw()
+    if flaw is not None:
+        raise Flaw(f"{prefix[:-1]}: {flaw}")
+    return base.centred(mean, entry["dtype"], entry["scale"])

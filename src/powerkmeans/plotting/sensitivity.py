@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from powerkmeans.estimators.base import PowerKMeansBase
+from powerkmeans.features.maps.registry import sized_maps
 from powerkmeans.metrics import clustering_accuracy
 from powerkmeans.plotting.style import (
     Axes,
@@ -26,7 +27,7 @@ from powerkmeans.plotting.style import (
     palette_of,
     small,
 )
-from powerkmeans.support.values import flag, integer, integers, numbers, real, text, word_or, wrong
+from powerkmeans.support.values import flag, integer, integers, listed, numbers, real, text, word_or, wrong
 from powerkmeans.types import Array
 
 Score = Callable[[Array], float]
@@ -238,10 +239,10 @@ class DimensionDisplay:
         """
         _check_estimator(estimator, cls.__name__)
         checked_axes(ax)
-        if estimator.feature_map in ("identity", "exact"):
+        if estimator.feature_map not in sized_maps():
             raise ValueError(
-                f"feature_map={estimator.feature_map!r} has no number of features to vary; use 'rff', 'orf' or "
-                "'nystroem'."
+                f"feature_map={estimator.feature_map!r} has no number of features to vary; use one of "
+                f"{listed(sized_maps())}."
             )
         sizes, exact = _sizes(n_components).tolist(), flag("exact", exact)
         n_draws = integer(1)("n_draws", n_draws)

@@ -11,7 +11,6 @@ from sklearn.utils import _safe_indexing
 
 from powerkmeans.compute.blas import single_threaded_blas
 from powerkmeans.estimators.base import PowerKMeansBase
-from powerkmeans.features.maps.exact import CentredKernel
 from powerkmeans.inputs.tables import is_several, named_tables
 from powerkmeans.models.explain import ViewTable, view_table
 from powerkmeans.objective.block import block_probabilities
@@ -107,7 +106,7 @@ def gather(
 
 def _check_training(estimator: PowerKMeansBase, n_samples: int) -> None:
     for feature_map in estimator._fit.model.maps:
-        if isinstance(feature_map, CentredKernel) and feature_map.n_outputs != n_samples:
+        if feature_map.dual and feature_map.n_outputs != n_samples:
             raise ValueError(
                 f"With feature_map='exact' the report is of the samples that the model was fitted to: X has "
                 f"{n_samples}, the model {feature_map.n_outputs}."

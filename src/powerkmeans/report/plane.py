@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.utils.extmath import randomized_svd
 
 from powerkmeans.estimators.base import PowerKMeansBase
-from powerkmeans.features.maps.exact import CentredKernel
 from powerkmeans.report.samples import Rows, take_rows
 from powerkmeans.types import Array, Float64Array, Views
 
@@ -31,7 +30,7 @@ class Plane(NamedTuple):
 def most_points(estimator: PowerKMeansBase, most: int) -> int:
     """How many points can be drawn with the features that the model has."""
     maps = estimator._fit.model.maps
-    if any(isinstance(feature_map, CentredKernel) for feature_map in maps):
+    if any(feature_map.dual for feature_map in maps):
         return min(most, KERNEL_POINTS)
     width = sum(feature_map.n_outputs for feature_map in maps)
     return min(most, max(MOST_NUMBERS // width, FEWEST_POINTS))
@@ -64,7 +63,7 @@ def _coordinates(estimator: PowerKMeansBase, some: Views, index: int, rows: Rows
             if hasattr(array, "indptr")
             else np.where(present[:, None], array, 0)
         )
-    if not isinstance(feature_map, CentredKernel):
+    if not feature_map.dual:
         return feature_map(array, np).astype(np.float32, copy=False)
     products = feature_map.for_new(order_only=True)(array, np)[:, rows]
     values, vectors = np.linalg.eigh((products + products.T) / 2)

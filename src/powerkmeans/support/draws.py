@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state as as_random_state
 
 from powerkmeans.support.values import random_state as check_random_state
-from powerkmeans.types import Float64Array
+from powerkmeans.types import Float64Array, RowSample
 
 
 def stream(seed: int, *purpose: str) -> np.random.Generator:
@@ -54,3 +54,11 @@ def draw_by_weight(times: Float64Array, weight: Float64Array, size: int) -> tupl
     threshold = np.partition(keys, size)[size]
     kept = np.flatnonzero(keys < threshold)
     return kept, weight[kept] / -np.expm1(-weight[kept] * threshold)
+
+
+def subsample(sample: RowSample, size: int, rng: np.random.Generator) -> RowSample:
+    """Draw by weight from a sample; the result depends on the rows' content alone."""
+    kept, weight = draw_by_weight(rng.standard_exponential(len(sample.weight)), sample.weight, size)
+    present = None if sample.present is None else sample.present[kept]
+    rows = None if sample.rows is None else sample.rows[kept]
+    return RowSample(tuple(view[kept] for view in sample.views), weight, present, rows=rows)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from powerkmeans.features.maps.maps import CentredMap
+from powerkmeans.features.maps.centred import CentredMap
 from powerkmeans.objective.block import PassInput
 from powerkmeans.objective.membership import Fuzzy, Possibilistic
 from powerkmeans.types import Array, Block, PassStatistics

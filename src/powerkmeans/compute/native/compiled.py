@@ -10,7 +10,8 @@ import numpy as np
 from powerkmeans.compute.blocks import overflow_error
 from powerkmeans.compute.native.arguments import MEMBERSHIPS, MapCall, PassCall
 from powerkmeans.compute.native.library import Library, open_library
-from powerkmeans.features.maps.maps import CentredMap, FourierMap
+from powerkmeans.features.maps.centred import CentredMap
+from powerkmeans.features.maps.fourier import FourierMap
 from powerkmeans.objective.block import PassInput
 from powerkmeans.types import Array, Block, Engine, FeatureMap, PassStatistics
 

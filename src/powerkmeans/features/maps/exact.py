@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any, ClassVar
@@ -9,10 +10,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from powerkmeans.features.kernels import KERNELS, as_dense
-from powerkmeans.features.maps.maps import CentredMap, longest_square
+from powerkmeans.features.kernels import KERNELS
+from powerkmeans.features.maps.arrays import check_columns
+from powerkmeans.features.maps.base import BaseMap, MapKind, MapRequest, MapWords
+from powerkmeans.features.maps.centred import CentredMap
+from powerkmeans.features.maps.limits import largest_entry, length_bound, longest_square
+from powerkmeans.features.maps.packing import ArrayEntry, Packing, PlainEntry
+from powerkmeans.features.pairs import as_dense
 from powerkmeans.support.memory import GIB, available_memory
-from powerkmeans.types import Array, Float64Array
+from powerkmeans.types import Array, Float64Array, array_namespace
 
 PRECOMPUTED = "precomputed"
 # units of rounding that a kernel value is taken to carry
@@ -20,10 +26,36 @@ _ROUNDING = 64
 # a diagonal whose entries differ by no more than this share is even
 _EVEN = 1e-6
 _ROWS_AT_ONCE = 512
+# shares of a model file add up to one within this
+_SUM = 1e-6
+_FLAT_MATRIX = (
+    "The kernel matrix of view {view!r} is flat: to rounding, all samples are the same point; there is nothing to "
+    "cluster."
+)
+
+
+def _arrays(entries: Mapping[str, Any]) -> Mapping[str, ArrayEntry]:
+    """Given matrices have other arrays than kernels of rows."""
+    share = {"share": ArrayEntry("p#", low=0, high=1)}
+    if entries["kernel"] == PRECOMPUTED:
+        rows = {"origin": ArrayEntry("0"), "rows": ArrayEntry("0 0")}
+        lengths = {"diagonal": ArrayEntry("p#"), "keys": ArrayEntry("keys#", "uint64 float64")}
+    else:
+        rows = {"origin": ArrayEntry("d#"), "rows": ArrayEntry("p# d#")}
+        lengths = {"diagonal": ArrayEntry("0"), "keys": ArrayEntry("0")}
+    return {"mean": ArrayEntry("p#")} | rows | share | lengths
+
+
+def _flaw_of_sizes(sizes: Mapping[str, int]) -> str | None:
+    if "keys" not in sizes:
+        return None
+    if sizes["p"] != sizes["d"]:
+        return "a kernel matrix must be square"
+    return None if sizes["keys"] in (0, sizes["p"]) else "keys must be one for each sample, or none"
 
 
 @dataclass(frozen=True)
-class ExactMap:
+class ExactMap(BaseMap):
     """A sample's kernel with every training row: ``k(x, x_j)``, (b, n), in float64.
 
     ``share`` holds the weights of the training rows, which add up to one, and ``noise`` the rounding that kernel
@@ -43,39 +75,103 @@ class ExactMap:
     training: bool = False
     order_only: bool = False
     dual: ClassVar[bool] = True
+    works_in_float64: ClassVar[bool] = True
+    packing: ClassVar[Packing] = Packing(
+        "exact",
+        _arrays,
+        {
+            "kernel": PlainEntry(str, words=(*KERNELS, PRECOMPUTED)),
+            "bandwidth": PlainEntry(float),
+            "noise": PlainEntry(float),
+            "training": PlainEntry(bool),
+            "order_only": PlainEntry(bool),
+        },
+        has_bandwidth=lambda entries: entries["kernel"] != PRECOMPUTED,
+        flaw=_flaw_of_sizes,
+    )
 
     @property
     def n_components(self) -> int:
-        return len(self.share)
+        return int(self.share.shape[0])
 
     @property
     def n_outputs(self) -> int:
-        return len(self.share)
+        return int(self.share.shape[0])
 
     @property
-    def n_coordinates(self) -> int:
-        return len(self.share)
+    def given(self) -> bool:
+        return self.kernel == PRECOMPUTED
+
+    @property
+    def words(self) -> MapWords:
+        return MapWords("samples", flat=_FLAT_MATRIX) if self.given else MapWords("samples")
+
+    @property
+    def squared_length(self) -> float:
+        return float(np.max(self.diagonal[self.share > 0])) if self.given else 1.0
+
+    @property
+    def origin_length(self) -> float:
+        return 0.0 if self.given else length_bound(self.origin)
+
+    @property
+    def largest_output(self) -> float:
+        return float(np.max(self.diagonal)) if self.given else 1.0
+
+    @property
+    def largest_row(self) -> float:
+        return 0.0 if self.given else max(largest_entry(self.rows), largest_entry(self.origin)) / self.bandwidth
 
     def __call__(self, X: Array, xp: Any) -> Array:
-        given = as_dense(X).astype(xp.float64)  # a copy
-        if self.kernel != PRECOMPUTED:
-            return KERNELS[self.kernel].gram(given - self.origin, self.rows, self.bandwidth)
-        given[:, self.share == 0] = 0  # absent, or of no weight: nothing is made of them
-        return given
+        check_columns(X, self.share.shape[0] if self.given else self.origin.shape[0])
+        values = xp.astype(as_dense(X), xp.float64, copy=False)
+        if not self.given:
+            return KERNELS[self.kernel].gram(values - self.origin, self.rows, self.bandwidth)
+        # nothing is made of training samples that are absent, or of no weight
+        return xp.where(self.share > 0, values, xp.zeros((), dtype=xp.float64, device=self.share.device))
 
     def rows_and_norms(self, X: Array, start: int, present: Array | None) -> tuple[Array, Array]:
         """Kernel values alone, for sums over them."""
-        return self(X, np), np.zeros(X.shape[0])
+        xp = array_namespace(self.share)
+        return self(X, xp), xp.zeros(X.shape[0], dtype=xp.float64, device=self.share.device)
 
-    def own_values(self, values: Array, start: int, present: Array | None) -> Float64Array:
+    def centred(self, mean: Array, dtype: str, scale: float = 1.0) -> CentredKernel:
+        return CentredKernel(self, mean, dtype, scale)
+
+    def before_centring(self, dtype: np.dtype[Any]) -> ExactMap:
+        """Kernel values themselves: their mean is what a row of the centred matrix lacks."""
+        return self
+
+    def flaw(self) -> str | None:
+        if not abs(float(np.sum(self.share)) - 1) < _SUM:
+            return "share must add up to 1"
+        if len(self.keys) and self.keys.dtype != np.uint64:
+            return "keys must be one for each sample, or none"
+        counted = self.diagonal[self.share > 0] if self.given else np.ones(1)
+        if not (np.all(counted >= 0) and np.any(counted > 0)):
+            return "diagonal holds negative numbers, or nothing but zeros"
+        return "it is not one for new samples" if self.training or self.order_only else None
+
+    @property
+    def knows_lengths(self) -> bool:
+        """Whether k(x, x) is known of every sample to come."""
+        return not self.given or self.training or self.keys.shape[0] == 0
+
+    def own_values(self, values: Array, start: int, present: Array | None) -> Array:
         """``k(x, x)``, NaN where it is not known."""
-        n_rows = len(values)
-        if self.kernel != PRECOMPUTED:
-            return np.ones(n_rows)
+        xp, n_rows = array_namespace(self.share), values.shape[0]
+        if not self.given:
+            return xp.ones(n_rows, dtype=xp.float64, device=self.share.device)
         if self.training:
             return self.diagonal[start : start + n_rows]
-        if len(self.keys) == 0:
-            return np.full(n_rows, np.mean(self.diagonal[self.share > 0]))
+        if self.knows_lengths:
+            counted = self.share > 0
+            total = xp.sum(xp.where(counted, self.diagonal, xp.zeros_like(self.diagonal)))
+            return xp.broadcast_to(total / xp.sum(xp.astype(counted, xp.float64)), (n_rows,))
+        return self._found_by_key(values, present)
+
+    def _found_by_key(self, values: Array, present: Array | None) -> Array:
+        """``k(x, x)`` of training samples, known by the bytes of their rows, which only the host can look at."""
         found = dict(zip(self.keys.tolist(), self.diagonal.tolist(), strict=True))
         own = np.array([found.get(key, np.nan) for key in row_keys(values).tolist()])
         return own if present is None else np.where(present, own, 0.0)
@@ -104,22 +200,27 @@ class CentredKernel(CentredMap):
 
         ``k(x, x_j) - k(x, .) w - (K w)_j + w^T K w`` and ``k(x, x) - 2 k(x, .) w + w^T K w``.
         """
-        base, factor = self.base, self.scale**2
-        rows = base(X, np)
+        base, factor, xp = self.base, self.scale**2, array_namespace(self.mean)
+        rows = base(X, xp)
         own = base.own_values(rows, start, present)
-        mean_value, total = rows @ base.share, float(self.mean @ base.share)
-        squared = np.maximum(own - 2 * mean_value + total, 0)
+        mean_value, total = rows @ base.share, self.mean @ base.share
+        squared = xp.clip(own - 2 * mean_value + total, min=0.0)
         rows -= mean_value[:, None]
         rows -= self.mean - total
-        unknown = np.isnan(own)
-        if np.any(unknown):
-            if not base.order_only:
-                raise unknown_length(start + int(np.flatnonzero(unknown)[0]))
-            # no centroid is nearer to it than this keeps positive: coefficients add up to one
-            squared[unknown] = 4 * np.max(np.abs(rows[unknown]), axis=1)
+        if not base.knows_lengths:
+            squared = self._with_bounds(squared, rows, start)
         rows *= factor
-        squared *= factor
-        return rows.astype(self.dtype, copy=False), squared.astype(self.dtype, copy=False)
+        squared = squared * factor
+        dtype = getattr(xp, self.dtype)
+        return xp.astype(rows, dtype, copy=False), xp.astype(squared, dtype, copy=False)
+
+    def _with_bounds(self, squared: Array, rows: Array, start: int) -> Array:
+        """Squared lengths with something large for those that are not known, or an error if they matter."""
+        unknown = np.isnan(squared)
+        if np.any(unknown) and not self.base.order_only:
+            raise unknown_length(start + int(np.flatnonzero(unknown)[0]))
+        # no centroid is nearer to it than this keeps positive: coefficients add up to one
+        return np.where(unknown, 4 * np.max(np.abs(rows), axis=1), squared)
 
     def for_new(self, *, order_only: bool = False) -> CentredKernel:
         """The same map for samples that need not be the training ones."""
@@ -131,8 +232,8 @@ class CentredKernel(CentredMap):
 
     def uncentred(self, centers: Float64Array) -> Float64Array:
         """Weights of the training rows that make up each centroid; they add up to one."""
-        own = centers[:, : self.n_outputs]
-        return own + np.outer(1 - np.sum(own, axis=1), self.base.share)
+        coefficients = centers[:, : self.n_outputs]
+        return coefficients + np.outer(1 - np.sum(coefficients, axis=1), self.base.share)
 
 
 def make_exact(
@@ -173,6 +274,25 @@ def unknown_length(row: int) -> ValueError:
         "kernel='precomputed' was fitted with an uneven diagonal, so k(x, x) is not known. predict gives its "
         "label; for the rest divide k(x, y) by sqrt(k(x, x) k(y, y)), in fit and here."
     )
+
+
+class ExactKind(MapKind):
+    """The kernel matrix of all samples, computed or given."""
+
+    map_class = ExactMap
+    sized = False
+    learns_from_streams = False
+
+    def make(self, request: MapRequest) -> ExactMap:
+        origin = request.origin() if request.bandwidth is not None else np.zeros(0)
+        share = request.weight / np.sum(request.weight)
+        return make_exact(origin, request.rows, share, request.kernel, request.bandwidth)
+
+    def kernels(self) -> tuple[str, ...]:
+        return (*KERNELS, PRECOMPUTED)
+
+    def needs_bandwidth(self, kernel: str) -> bool:
+        return kernel != PRECOMPUTED
 
 
 def check_memory(n_samples: int, widths: list[int]) -> None:

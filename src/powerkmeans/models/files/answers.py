@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from powerkmeans.features.maps.exact import PRECOMPUTED, ExactMap
-from powerkmeans.features.maps.maps import CentredMap, FourierMap, NystroemMap
+from powerkmeans.features.maps.centred import CentredMap
 from powerkmeans.models.files.flaws import Flaw
 from powerkmeans.models.files.schema import largest
 from powerkmeans.models.model import Model, Stream
@@ -51,24 +50,12 @@ def check_stream(model: Model, stream: Stream) -> None:
 
 def _check_map(where: str, feature_map: CentredMap) -> None:
     """Bound what a map puts out: features, less their mean, times the scale."""
-    base = feature_map.base
-    power = 2 if isinstance(base, ExactMap) else 1
-    reached = _reach(base) + float(np.max(np.abs(feature_map.mean)))
+    base, power = feature_map.base, 2 if feature_map.dual else 1
+    reached = base.largest_output + float(np.max(np.abs(feature_map.mean)))
     if not reached * feature_map.scale**power <= largest(feature_map.dtype):
         raise Flaw(f"the numbers of {where} leave the range of {feature_map.dtype}")
-    if isinstance(base, (NystroemMap, ExactMap)) and base.kernel != PRECOMPUTED:
-        rows = base.landmarks if isinstance(base, NystroemMap) else base.rows
-        if not max(np.max(np.abs(rows)), np.max(np.abs(base.origin))) / base.bandwidth <= largest(np.float64):
-            raise Flaw(f"the rows of {where} are too large for its bandwidth")
-
-
-def _reach(base: Any) -> float:
-    """The largest number that a map puts out, for rows of any size where it has a kernel."""
-    if isinstance(base, NystroemMap):
-        return float(np.max(np.sum(np.abs(base.normalization), axis=0)))
-    if isinstance(base, ExactMap) and base.kernel == PRECOMPUTED:
-        return float(np.max(base.diagonal))
-    return 1.0 if isinstance(base, (FourierMap, ExactMap)) else 0.0
+    if not base.largest_row <= largest(np.float64):
+        raise Flaw(f"the rows of {where} are too large for its bandwidth")
 
 
 def _check_block(model: Model, dtype: np.dtype[Any]) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from powerkmeans.features.maps.exact import PRECOMPUTED
+from powerkmeans.features.maps.registry import classes_by_file_name
 from powerkmeans.models.files.archive import Member
-from powerkmeans.models.files.contents import HEADER, arrays_of, map_kind, plain_of_map
+from powerkmeans.models.files.contents import HEADER, arrays_of, check_map, map_packing
 from powerkmeans.models.files.flaws import Flaw
 from powerkmeans.models.files.schema import Scope
 from powerkmeans.models.files.values import check_packed
@@ -29,7 +29,7 @@ def check_announced(header: Any, members: Mapping[str, Member], version: int) ->
     scope.sizes |= {"0": 0, "4": 4}
     HEADER(header, "header", scope)
     for entry in header["maps"]:
-        plain_of_map(entry["kind"])(entry["plain"], "header.maps", scope)
+        check_map(entry, scope)
     header = upgraded(header, members)
     _check_views(header, scope)
     _check_maps(header, scope)
@@ -51,16 +51,6 @@ def check_arrays(header: Mapping[str, Any], arrays: Mapping[str, Array], scope: 
         raise Flaw("'view_weights' has a weight of zero")
     if np.max(arrays["history.n_distinct"]) > scope.sizes["k"]:
         raise Flaw("'history.n_distinct' counts more centroids than there are")
-    for index, entry in enumerate(header["maps"]):
-        if entry["kind"] == "exact":
-            _check_exact(f"map{index}.", arrays)
-
-
-def _check_exact(prefix: str, arrays: Mapping[str, Array]) -> None:
-    share, diagonal = (arrays[prefix + name] for name in ("share", "diagonal"))
-    _check_sum(f"{prefix}share", share)
-    if len(diagonal) and not (np.all(diagonal[share > 0] >= 0) and np.any(diagonal[share > 0] > 0)):
-        raise Flaw(f"'{prefix}diagonal' holds negative numbers, or nothing but zeros")
 
 
 def _check_sum(name: str, values: Array) -> None:
@@ -81,9 +71,13 @@ def _check_views(header: Mapping[str, Any], scope: Scope) -> None:
     for view, width in enumerate(header["view_widths"]):
         scope.bind(f"d{view}", width, "header.view_widths")
     scope.bind("P", splits[-1], "header.splits")
-    dual = [entry["kind"] == "exact" for entry in header["maps"]]
+    dual = [_is_dual(entry) for entry in header["maps"]]
     if header["dual"] != (dual if any(dual) else []):
         raise Flaw("header.dual does not tell which maps are exact")
+
+
+def _is_dual(entry: Mapping[str, Any]) -> bool:
+    return classes_by_file_name()[entry["kind"]].dual
 
 
 def _unprintable(name: str) -> bool:
@@ -96,18 +90,15 @@ def _check_maps(header: Mapping[str, Any], scope: Scope) -> None:
         header["used_views"], header["maps"], pairwise(header["splits"]), header["bandwidths"], strict=True
     )
     for view, entry, (start, end), bandwidth in parts:
-        kind, plain, where = map_kind(entry), entry["plain"], f"the map of view {header['view_names'][view]!r}"
-        n_outputs, rest = divmod(end - start, 2 if entry["kind"] == "exact" else 1)
+        plain, where = entry["plain"], f"the map of view {header['view_names'][view]!r}"
+        n_outputs, rest = divmod(end - start, 2 if _is_dual(entry) else 1)
         scope.bind(f"p{view}", n_outputs, where)
-        square = kind not in ("identity", PRECOMPUTED) or n_outputs == scope.sizes[f"d{view}"]
-        if rest or not square or plain.get("n_components", n_outputs) != n_outputs:
+        if rest or plain.get("n_components", n_outputs) != n_outputs:
             raise Flaw(f"{where} does not put out what its place holds")
-        if (bandwidth is None) != (kind in ("identity", PRECOMPUTED)):
+        if (bandwidth is None) == map_packing(entry).has_bandwidth(plain):
             raise Flaw(f"{where} has a bandwidth without a kernel, or none with one")
         if "bandwidth" in plain and plain["bandwidth"] != (bandwidth or 0):
             raise Flaw(f"{where} has two bandwidths")
-        if plain.get("training") or plain.get("order_only"):
-            raise Flaw(f"{where} is not one for new samples")
 
 
 def _check_members(header: Mapping[str, Any], members: Mapping[str, Member], scope: Scope) -> None:
@@ -126,19 +117,15 @@ def _check_members(header: Mapping[str, Any], members: Mapping[str, Member], sco
         elif name not in settings:
             raise Flaw(f"it has the member {name!r}, which is none of this model")
     for index, view in enumerate(header["used_views"]):
-        _check_map_members(index, view, map_kind(header["maps"][index]), members, scope)
+        flaw = map_packing(header["maps"][index]).flaw(_sizes_of(view, scope))
+        if flaw is not None:
+            raise Flaw(f"map{index}: {flaw}")
 
 
-def _check_map_members(index: int, view: int, kind: str, members: Mapping[str, Member], scope: Scope) -> None:
-    n_outputs = scope.sizes[f"p{view}"]
-    if kind == "fourier" and n_outputs != 2 * scope.sizes[f"r{view}"]:
-        raise Flaw(f"'map{index}.frequencies' must be half as many as the outputs")
-    if kind == "nystroem" and n_outputs > scope.sizes[f"r{view}"]:
-        raise Flaw(f"'map{index}.normalization' has more outputs than landmarks")
-    if kind == PRECOMPUTED:
-        keys = members[f"map{index}.keys"]
-        if keys.shape[0] not in (0, n_outputs) or (keys.shape[0] and keys.dtype != np.uint64):
-            raise Flaw(f"'map{index}.keys' must be one for each sample, or none")
+def _sizes_of(view: int, scope: Scope) -> dict[str, int]:
+    """Sizes of one view by their letters alone."""
+    names = {letter.rstrip("0123456789") for letter in scope.sizes}
+    return {name: scope.sizes[f"{name}{view}"] for name in names if f"{name}{view}" in scope.sizes}
 
 
 def _referred(entries: Mapping[str, Any], where: str, names: Mapping[str, Any]) -> set[str]:

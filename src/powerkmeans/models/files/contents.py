@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from powerkmeans.features.kernels import KERNELS
-from powerkmeans.features.maps.exact import PRECOMPUTED
+from powerkmeans.features.maps.packing import Packing, PlainEntry
+from powerkmeans.features.maps.registry import classes_by_file_name
 from powerkmeans.models.files.schema import (
     ALL,
     Check,
@@ -62,24 +62,14 @@ _STREAM = {"weight": _LENGTH, "n_fitted": integer(1), "n_seen": _LENGTH, "n_lear
 
 _COLLECTED = {"n_fitted": integer(0), "sparse": listed(flag, "V"), "masked": flag}
 
-# per kind of map the entries of its header beside the arrays
-_PLAIN: dict[str, Check] = {
-    "fourier": record({}),
-    "identity": record({"n_components": integer(1)}),
-    "nystroem": record({"kernel": one_of(*KERNELS), "bandwidth": _LENGTH}),
-    "exact": record(
-        {
-            "kernel": one_of(*KERNELS, PRECOMPUTED),
-            "bandwidth": number(0, largest("float64")),
-            "noise": number(0, largest("float64")),
-            "training": flag,
-            "order_only": flag,
-        }
-    ),
-}
+
+def _kind_of_map(value: Any, where: str, scope: Scope) -> None:
+    """A kind of map that there is by then."""
+    one_of(*classes_by_file_name())(value, where, scope)
+
 
 _MAP = {
-    "kind": one_of(*_PLAIN),
+    "kind": _kind_of_map,
     "scale": _LENGTH,
     "dtype": one_of(*PRECISION.split()),
     "plain": anything,  # by its kind
@@ -157,37 +147,6 @@ _STREAM_ARRAYS = {
     "stream.lines": _squares("c 4", signed=True),
 }
 
-_MAP_ARRAYS = {
-    "fourier": {
-        "mean": Numbers("p#", PRECISION),
-        "origin": Numbers("d#", PRECISION),
-        "frequencies": Numbers("d# r#", PRECISION),
-    },
-    "identity": {"mean": Numbers("d#", PRECISION)},
-    "nystroem": {
-        "mean": Numbers("p#"),
-        "origin": Numbers("d#"),
-        "landmarks": Numbers("r# d#"),
-        "normalization": Numbers("r# p#"),
-    },
-    "exact": {
-        "mean": Numbers("p#"),
-        "origin": Numbers("d#"),
-        "rows": Numbers("p# d#"),
-        "share": Numbers("p#", low=0, high=1),
-        "diagonal": Numbers("0"),
-        "keys": Numbers("0"),
-    },
-    PRECOMPUTED: {
-        "mean": Numbers("p#"),
-        "origin": Numbers("0"),
-        "rows": Numbers("0 0"),
-        "share": Numbers("p#", low=0, high=1),
-        "diagonal": Numbers("p#"),
-        "keys": Numbers("keys#", "uint64 float64"),
-    },
-}
-
 _SPARSE_ROWS = {
     "data": Numbers("z#", PRECISION),
     "indices": Numbers("z#", "int32 int64", 0),
@@ -196,21 +155,35 @@ _SPARSE_ROWS = {
 _DENSE_ROWS = {"rows": Numbers("m d#", PRECISION)}
 
 
-def map_kind(entry: Mapping[str, Any]) -> str:
-    """The name of a map's arrays in the table: given matrices have others than kernels of rows."""
-    return PRECOMPUTED if entry["plain"].get("kernel") == PRECOMPUTED else str(entry["kind"])
+def check_map(entry: Mapping[str, Any], scope: Scope) -> None:
+    """Hold what a map has beside its arrays to the table of its class."""
+    entries = map_packing(entry).entries
+    record({name: _check_of(one) for name, one in entries.items()})(entry["plain"], "header.maps", scope)
 
 
-def plain_of_map(kind: str) -> Check:
-    """What a map of this kind has in the header."""
-    return _PLAIN[kind]
+def map_packing(entry: Mapping[str, Any]) -> Packing:
+    """How a map lies in the file, by what it is called there."""
+    return classes_by_file_name()[entry["kind"]].packing
+
+
+def _check_of(entry: PlainEntry) -> Check:
+    if entry.kind is float:
+        return _LENGTH if entry.positive else number(entry.low, largest("float64"))
+    if entry.kind is int:
+        return integer(entry.low)
+    return flag if entry.kind is bool else one_of(*entry.words)
+
+
+def _map_arrays(entry: Mapping[str, Any]) -> dict[str, Numbers]:
+    table = map_packing(entry).arrays(entry["plain"])
+    return {name: Numbers(*array) for name, array in table.items()}
 
 
 def arrays_of(header: Mapping[str, Any]) -> dict[str, Numbers]:
     """The arrays that a file with this header has, those of settings apart; a baseline may be lacking."""
     table = _ARRAYS | _BASELINE
     for index, (view, entry) in enumerate(zip(header["used_views"], header["maps"], strict=True)):
-        table |= _numbered(f"map{index}.", _MAP_ARRAYS[map_kind(entry)], view)
+        table |= _numbered(f"map{index}.", _map_arrays(entry), view)
     if "stream" in header:
         table |= _STREAM_ARRAYS
     if "collected" in header:

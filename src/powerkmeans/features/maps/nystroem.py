@@ -1,0 +1,116 @@
+"""Kernel values at landmarks drawn from the rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from powerkmeans.features.kernels import KERNELS
+from powerkmeans.features.maps.arrays import check_columns
+from powerkmeans.features.maps.base import BaseMap, MapKind, MapRequest, MapWords
+from powerkmeans.features.maps.limits import largest_entry, length_bound, longest_square
+from powerkmeans.features.maps.packing import ArrayEntry, Packing, PlainEntry, always
+from powerkmeans.features.pairs import as_dense
+from powerkmeans.features.size import size_rule, suggest_n_components
+from powerkmeans.support.draws import subsample
+from powerkmeans.types import Array, Float64Array
+
+# below this share of the largest, eigenvalues of the landmarks' kernel are rounding
+SMALLEST_EIGENVALUE = 1e-12
+
+
+@dataclass(frozen=True)
+class NystroemMap(BaseMap):
+    """``phi(x) = K(x, landmarks) K(landmarks, landmarks)^{-1/2}``, in float64.
+
+    Kernel values near 1 carry what they say in their last digits, so single precision comes after centring.
+    """
+
+    origin: Array
+    landmarks: Array
+    normalization: Array
+    kernel: str
+    bandwidth: float
+
+    works_in_float64: ClassVar[bool] = True
+    misses: ClassVar[bool] = True
+    approximates: ClassVar[bool] = True
+    components_are_rows: ClassVar[bool] = True
+    squared_length: ClassVar[float] = 1.0
+    words: ClassVar[MapWords] = MapWords("landmarks")
+    packing: ClassVar[Packing] = Packing(
+        "nystroem",
+        always(
+            mean=ArrayEntry("p#"),
+            origin=ArrayEntry("d#"),
+            landmarks=ArrayEntry("r# d#"),
+            normalization=ArrayEntry("r# p#"),
+        ),
+        {"kernel": PlainEntry(str, words=tuple(KERNELS)), "bandwidth": PlainEntry(float, positive=True)},
+        flaw=lambda sizes: None if sizes["p"] <= sizes["r"] else "normalization has more outputs than landmarks",
+    )
+
+    @property
+    def n_components(self) -> int:
+        return int(self.landmarks.shape[0])
+
+    @property
+    def n_outputs(self) -> int:
+        return int(self.normalization.shape[1])
+
+    @property
+    def origin_length(self) -> float:
+        return length_bound(self.origin)
+
+    @property
+    def largest_output(self) -> float:
+        return float(np.max(np.sum(np.abs(self.normalization), axis=0)))
+
+    @property
+    def largest_row(self) -> float:
+        return max(largest_entry(self.landmarks), largest_entry(self.origin)) / self.bandwidth
+
+    def __call__(self, X: Array, xp: Any) -> Array:
+        check_columns(X, self.origin.shape[0])
+        kernel = KERNELS[self.kernel]
+        if hasattr(X, "toarray") and kernel.takes_sparse and not xp.any(self.origin != 0):
+            rows = X.astype(xp.float64)
+        else:
+            rows = xp.astype(as_dense(X), xp.float64, copy=False) - self.origin
+        return kernel.gram(rows, self.landmarks, self.bandwidth) @ self.normalization
+
+
+def make_nystroem(origin: Float64Array, rows: Array, kernel: str, bandwidth: float) -> NystroemMap:
+    """Return the Nystroem map with the given landmark rows.
+
+    The same map as scikit-learn's ``Nystroem`` up to a rotation; that class has no Matern kernels and takes
+    no weights. Directions whose eigenvalue is rounding are dropped instead of divided by.
+    """
+    landmarks = as_dense(rows).astype(np.float64) - origin
+    longest_square(landmarks, bandwidth)
+    values, vectors = np.linalg.eigh(KERNELS[kernel].gram(landmarks, landmarks, bandwidth))
+    kept = values > SMALLEST_EIGENVALUE * values[-1]
+    return NystroemMap(origin, landmarks, vectors[:, kept] / np.sqrt(values[kept]), kernel, float(bandwidth))
+
+
+class NystroemKind(MapKind):
+    """As many landmarks as frequencies would have outputs."""
+
+    map_class = NystroemMap
+
+    def make(self, request: MapRequest) -> NystroemMap:
+        assert request.bandwidth is not None
+        (landmarks,) = subsample(request.sample, request.n_components, request.stream("landmarks")).views
+        return make_nystroem(request.origin(), landmarks, request.kernel, request.bandwidth)
+
+    def automatic_size(self, n_clusters: int) -> int:
+        return 2 * suggest_n_components(n_clusters)
+
+    def about_size(self, n_clusters: int, kernel: str) -> str:
+        return f"{self.automatic_size(n_clusters)} landmarks, the outputs of {size_rule(n_clusters)}"
+
+    def outputs_and_numbers(self, n_components: int, n_columns: int) -> tuple[int, int]:
+        """The landmarks, their kernel matrix, its eigenvectors and what is made of them."""
+        return n_components, n_components * (n_columns + 3 * n_components)

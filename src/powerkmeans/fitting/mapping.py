@@ -1,0 +1,92 @@
+"""The feature map of each view: its size, whether it fits in memory, and the map itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from powerkmeans.compute.blocks import zero_where_absent
+from powerkmeans.features.maps.base import BaseMap, MapRequest
+from powerkmeans.features.maps.registry import MAPS
+from powerkmeans.features.size import check_map_memory, map_bytes
+from powerkmeans.inputs.settings import ViewSettings
+from powerkmeans.types import RowSample, Views
+
+
+def make_maps(
+    views: Views,
+    samples: tuple[RowSample, ...],
+    bandwidths: tuple[float | None, ...],
+    chosen: tuple[ViewSettings, ...],
+    n_clusters: int,
+    seed: int,
+) -> tuple[BaseMap, ...]:
+    """The maps of all views, if there is memory for them."""
+    _check_memory(views, samples, chosen, n_clusters)
+    maps = []
+    for index, (sample, bandwidth, one) in enumerate(zip(samples, bandwidths, chosen, strict=True)):
+        kind, alone = MAPS[one.feature_map], views.alone(index)
+        request = MapRequest(
+            sample=sample,
+            kernel=one.kernel,
+            bandwidth=bandwidth,
+            n_components=n_components(one, n_clusters) if kind.sized else 0,
+            dtype=views.dtype,
+            seed=seed,
+            key=views.keys[index],
+            rows=_in_memory(alone) if kind.dual else alone.arrays[0],
+            weight=alone.weight,
+        )
+        maps.append(kind.make(request))
+    return tuple(maps)
+
+
+def n_components(chosen: ViewSettings, n_clusters: int) -> int:
+    """The size that was asked for, or that of ``"auto"``."""
+    if isinstance(chosen.n_components, str):
+        return MAPS[chosen.feature_map].automatic_size(n_clusters)
+    return chosen.n_components
+
+
+def _in_memory(view: Views) -> Any:
+    """The rows of one view, absent ones zero."""
+    (rows,) = view.arrays
+    return rows if view.present is None else zero_where_absent(rows, view.present[:, 0])
+
+
+def _check_memory(
+    views: Views, samples: tuple[RowSample, ...], chosen: tuple[ViewSettings, ...], n_clusters: int
+) -> None:
+    needed = {}
+    for name, array, sample, one in zip(views.names, views.arrays, samples, chosen, strict=True):
+        kind = MAPS[one.feature_map]
+        if kind.sized:
+            size = n_components(one, n_clusters)
+            size = min(size, len(sample.weight)) if kind.map_class.components_are_rows else size
+            needed[name] = map_bytes(*kind.outputs_and_numbers(size, array.shape[1]), n_clusters, array.shape[0])
+    check_map_memory(needed)
+
+
+def notes(
+    views: Views, chosen: tuple[ViewSettings, ...], bandwidths: tuple[float | None, ...], n_clusters: int
+) -> tuple[str, ...]:
+    """What to say about the views and what was chosen for them."""
+    lines = list[str]()
+    for index, (one, bandwidth) in enumerate(zip(chosen, bandwidths, strict=True)):
+        lines.append(_about_view(views.alone(index), one, bandwidth))
+        kind = MAPS[one.feature_map]
+        if kind.sized and isinstance(one.n_components, str):
+            lines.append(f"n_components='auto': {kind.about_size(n_clusters, one.kernel)}")
+    return tuple(dict.fromkeys(lines))  # a size that views have in common is told once
+
+
+def _about_view(view: Views, chosen: ViewSettings, bandwidth: float | None) -> str:
+    (name,), (array,) = view.names, view.arrays
+    covered = 1.0 if view.present is None else float(np.mean(view.present))
+    columns = "columns of a kernel matrix" if chosen.given else "columns"
+    about = f"view {name!r}: {array.shape[1]} {columns}"
+    about += "" if covered == 1 else f", in {covered:.1%} of the samples"
+    if chosen.given:
+        return about
+    return about + (", no kernel" if bandwidth is None else f", bandwidth {bandwidth:.4g}")

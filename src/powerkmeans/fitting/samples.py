@@ -1,0 +1,49 @@
+"""Rows drawn by their content alone: of all views together, and distinct ones of each view by itself."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from powerkmeans.compute.engine import open_engine
+from powerkmeans.compute.sampling import multipliers, row_hashes
+from powerkmeans.support.draws import stream_seed
+from powerkmeans.types import Engine, RowSample, Views
+
+START_ROWS = 50_000
+# bytes that a sample of rows may take, whatever the memory budget: results do not depend on it
+SAMPLE_BYTES = 2**28
+
+
+def draw_samples(rows: Engine, views: Views, engine: object, seed: int) -> tuple[RowSample, tuple[RowSample, ...]]:
+    """Rows of all views together, and distinct ones of each view by itself."""
+    sample = rows.sample(_sample_size(views), stream_seed(seed, "sample"))
+    if len(sample.weight) == 1:
+        which = "rows" if np.all(views.weight > 0) else "rows of positive weight"
+        raise ValueError(
+            f"All {which} are equal (n_samples={rows.n_samples}, 1 distinct): there is nothing to cluster."
+        )
+    samples = split_sample(sample, views.keys)
+    for index, part in enumerate(samples):
+        if len(part.weight) < 2:  # a view that varies seldom, or that few samples have
+            alone = open_engine(engine, views.alone(index))
+            samples[index] = alone.sample(_sample_size(views), stream_seed(seed, "sample"))
+    return sample, tuple(samples)
+
+
+def split_sample(sample: RowSample, keys: tuple[str, ...]) -> list[RowSample]:
+    """Distinct rows of each view by itself, where it has them, with their total weights."""
+    if len(keys) == 1:
+        return [sample]
+    parts = []
+    for index, (key, view) in enumerate(zip(keys, sample.views, strict=True)):
+        kept = np.arange(len(sample.weight)) if sample.present is None else sample.present[:, index].nonzero()[0]
+        hashes = row_hashes((view[kept],), [multipliers(view.shape[1], key, 0)])
+        _, first, group = np.unique(hashes, return_index=True, return_inverse=True)
+        merged = np.bincount(group, weights=sample.weight[kept]).astype(np.float64)
+        parts.append(RowSample((view[kept[first]],), merged))
+    return parts
+
+
+def _sample_size(views: Views) -> int:
+    row_bytes = sum(array.shape[1] * array.dtype.itemsize for array in views.arrays)
+    return int(np.clip(SAMPLE_BYTES // max(1, row_bytes), 1000, START_ROWS))
