@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack, solve_triangular
 
 from powerkmeans.features.maps.centred import CentredMap
-from powerkmeans.types import Array, Block, Engine, Float64Array, Problem, RowSample
+from powerkmeans.types import Array, Block, Engine, Float64Array, Problem, RowSample, array_namespace
 
 EXPLICIT_ROWS = 2048
 # what is left of a squared length below this share of the largest is rounding
@@ -151,7 +151,8 @@ def _factor(gram: Float64Array, rows: NDArray[np.intp], noise: float, name: str)
 
 def _columns(block: Block, inputs: tuple[int, NDArray[np.intp]]) -> Array:
     view, columns = inputs
-    return block.views[view][:, columns]
+    rows = block.views[view]
+    return array_namespace(rows).take(rows, columns, axis=1)
 
 
 def _values(block: Block, inputs: tuple[int, Float64Array]) -> Any:

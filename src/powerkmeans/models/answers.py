@@ -19,7 +19,7 @@ from powerkmeans.objective.evidence import Evidence, view_evidence
 from powerkmeans.sources import check_target, write_rows
 from powerkmeans.support.files import Target
 from powerkmeans.support.values import naming
-from powerkmeans.types import Array, Block, Engine, PassStatistics, Views
+from powerkmeans.types import Array, Block, Engine, PassStatistics, Views, array_namespace
 
 # numbers that a pass holds for each row and cluster: distances, powers, pulls
 WORKING_PER_CLUSTER = 4
@@ -48,7 +48,9 @@ def apply(
 
         def answers(block: Block, inputs: PassInput) -> Array:
             found = function(block, inputs)
-            return found.astype(model.dtype, copy=False) if found.dtype == dtype else found
+            xp = array_namespace(found)
+            numbers = xp.isdtype(found.dtype, "real floating")  # labels stay whole
+            return xp.astype(found, getattr(xp, model.dtype.name), copy=False) if numbers else found
 
         if out is None:
             return rows.map_rows(answers, inputs)
