@@ -35,15 +35,18 @@ def make_cloud(full: Task, size: int, rng: np.random.Generator) -> RowSample:
     side = np.concatenate([offset / unit for offset, unit in zip(offsets, units, strict=True)], axis=1)
     cloud = _uniform(side * np.sqrt(share)[:, None], size, rng)
     parts = np.split(cloud, np.cumsum([len(mean) for mean in means])[:-1], axis=1)
-    features = []
-    for index, feature_map in enumerate(full.prepared.maps):
-        drawn = means[index] + units[index] * parts[index]
-        mapped = feature_map(drawn.astype(feature_map.dtype), np).astype(np.float64)
-        mapped -= np.mean(mapped, axis=0)
-        scatter = float(np.mean(np.vecdot(mapped, mapped)))
-        scale = math.sqrt(full.problem.scatter[index] / scatter) if scatter > 0 else 1.0
-        features.append((mapped * scale).astype(full.prepared.engine.dtype))
-    return RowSample(tuple(features), np.ones(size))
+    drawn = (mean + unit * part for mean, unit, part in zip(means, units, parts, strict=True))
+    return RowSample(tuple(_features(full, index, view) for index, view in enumerate(drawn)), np.ones(size))
+
+
+def _features(full: Task, index: int, drawn: Float64Array) -> Array:
+    """Features of drawn rows of one view, centred, with its scatter."""
+    feature_map = full.prepared.maps[index]
+    mapped = feature_map(drawn.astype(feature_map.dtype), np).astype(np.float64)
+    mapped -= np.mean(mapped, axis=0)
+    scatter = float(np.mean(np.vecdot(mapped, mapped)))
+    scale = math.sqrt(full.problem.scatter[index] / scatter) if scatter > 0 else 1.0
+    return (mapped * scale).astype(full.prepared.engine.dtype)
 
 
 def _base_rows(full: Task, rng: np.random.Generator) -> RowSample:

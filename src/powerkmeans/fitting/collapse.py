@@ -61,16 +61,11 @@ class Collapse:
 def find_collapse(task: Task, steps: int = QUICK_STEPS) -> Collapse:
     """Find the collapsed point and linearise the iteration there, on a subspace of so many steps if it is wide."""
     task = task.on_explicit
-    engine, problem = task.prepared.engine, task.problem
-    inputs = _at_mean(task)
-    if problem.membership.bounded or len(problem.scatter) > 1:  # else it is the mean
-        inputs, sums = _fixed_point(task, inputs)
-        if task.prepared.views.present is not None:
-            inputs = replace(inputs, balance=np.sqrt(sums.pull / sums.mass))
+    problem, inputs = task.problem, _collapsed(task)
     if problem.splits[-1] > FULL_MOMENTS:
         rank = min(task.settings.n_clusters + _OVERSAMPLING, problem.splits[-1] // 2)
-        inputs = _on_leading_basis(engine, inputs, rank, steps, task.stream("collapse"))
-    moments = engine.fold(moment_sums, inputs)
+        inputs = _on_leading_basis(task.prepared.engine, inputs, rank, steps, task.stream("collapse"))
+    moments = task.prepared.engine.fold(moment_sums, inputs)
     pull = float(moments.pull)
     _check_pull(pull)
     balance = np.ones(len(problem.scatter)) if inputs.balance is None else inputs.balance
@@ -84,6 +79,17 @@ def find_collapse(task: Task, steps: int = QUICK_STEPS) -> Collapse:
         flat=_projected(moments.flat, inputs.basis) / pull,
         basis=inputs.basis,
     )
+
+
+def _collapsed(task: Task) -> CollapseInput:
+    """The collapsed point: of one view in which every sample counts the same, the mean; else a fixed point."""
+    inputs = _at_mean(task)
+    if not task.problem.membership.bounded and len(task.problem.scatter) == 1:
+        return inputs
+    inputs, sums = _fixed_point(task, inputs)
+    if task.prepared.views.present is None:
+        return inputs
+    return replace(inputs, balance=np.sqrt(sums.pull / sums.mass))
 
 
 def collapsed_losses(task: Task) -> Float64Array:

@@ -24,21 +24,31 @@ def reference_distance(plain: Task) -> Float64Array:
     if choice == "median":
         return np.maximum(_median_scatter(plain), SMALLEST_REFERENCE * prepared.scatter)
     if choice == "within":
-        even = replace(plain, problem=replace(plain.problem, entropy=math.inf))
-        start = place_rows("k-means++", even, even.stream("reference"))
-        sums = even.hard_sums(even.descend(start))
-        spread = np.sum(sums.scatter, axis=0) / np.sum(sums.mass, axis=0)
-        return np.maximum(spread, SMALLEST_REFERENCE * prepared.scatter)
-    ratio = float(choice) / prepared.scatter
+        return np.maximum(_spread_within(plain), SMALLEST_REFERENCE * prepared.scatter)
+    return _given(plain, float(choice))
+
+
+def _spread_within(plain: Task) -> Float64Array:
+    """Mean squared distance to the nearest centroid of a k-means run, per view."""
+    even = replace(plain, problem=replace(plain.problem, entropy=math.inf))
+    start = place_rows("k-means++", even, even.stream("reference"))
+    sums = even.hard_sums(even.descend(start))
+    return np.sum(sums.scatter, axis=0) / np.sum(sums.mass, axis=0)
+
+
+def _given(plain: Task, choice: float) -> Float64Array:
+    """A given distance in the units of each view's features."""
+    prepared = plain.prepared
+    ratio = choice / prepared.scatter
     wrong = np.flatnonzero((ratio < SMALLEST_REFERENCE) | (ratio > 1 / SMALLEST_REFERENCE))
     if len(wrong):
         raise ValueError(
-            f"reference_distance={float(choice):g} is out of proportion to the mean squared distance of the "
+            f"reference_distance={choice:g} is out of proportion to the mean squared distance of the "
             f"features of view {prepared.views.names[wrong[0]]!r} to their mean, {prepared.scatter[wrong[0]]:g}."
         )
     # the part of the scale that makes up for missing rows scales every squared distance, this one too
     squared_scale = np.array([m.scale**2 for m in prepared.maps])
-    return float(choice) * (squared_scale if plain.settings.view_scaling is None else prepared.scatter)
+    return choice * (squared_scale if plain.settings.view_scaling is None else prepared.scatter)
 
 
 def _median_scatter(task: Task) -> Float64Array:

@@ -165,24 +165,35 @@ def _split(rows: Array, weight: Float64Array) -> Split:
     mean = (weight @ rows) / total
     offset = rows - mean
     unit = float(np.max(np.abs(offset)))
-    if unit == 0:
+    axis = None if unit == 0 else _principal_axis(offset / unit, weight)  # products of three must stay in range
+    halves = None if axis is None else _two_means(offset / unit, weight, axis)
+    if halves is None:
         return Split(0.0, mean, mean)
-    offset = offset / unit  # products of three must stay in range
+    return Split(halves.gain * unit**2, mean + unit * halves.first, mean + unit * halves.second)
+
+
+def _principal_axis(offset: Array, weight: Float64Array) -> Float64Array | None:
+    """The direction in which centred rows vary most, by power iteration; None if weight is on rows that do not."""
     axis = offset[int(np.argmax(np.vecdot(offset, offset)))]
     for _ in range(_POWER_STEPS):
         axis = (weight * (offset @ axis)) @ offset
         length = np.linalg.norm(axis)
         if length == 0:
-            return Split(0.0, mean, mean)
+            return None
         axis = axis / length
-    right = offset @ axis > 0
+    return axis
+
+
+def _two_means(offset: Array, weight: Float64Array, axis: Float64Array) -> Split | None:
+    """Two centroids for centred rows, from the sides of an axis on; None if one is left without weight."""
+    total, right = float(np.sum(weight)), offset @ axis > 0
     for _ in range(_LLOYD_STEPS):
         w_right = float(weight @ right)
         if not 0 < w_right < total:
-            return Split(0.0, mean, mean)
+            return None
         second = (weight * right) @ offset / w_right
         first = -second * w_right / (total - w_right)
         right = offset @ (second - first) > 0.5 * (second @ second - first @ first)
     # scatter between the halves: N1 N2 / (N1 + N2) ||mu1 - mu2||^2
-    gain = w_right * (total - w_right) / total * float((second - first) @ (second - first)) * unit**2
-    return Split(gain, mean + unit * first, mean + unit * second)
+    gain = w_right * (total - w_right) / total * float((second - first) @ (second - first))
+    return Split(gain, first, second)
