@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from helpers import blobs, make_engine, make_present, make_problem, make_views, pass_over
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
-from powerkmeans.fitting import moves, prepare
+from powerkmeans.fitting import moves, samples
 from powerkmeans.fitting.fit import make_task
 from powerkmeans.inputs.settings import check_settings
 from powerkmeans.metrics import clustering_accuracy
@@ -365,7 +365,7 @@ def test_views_that_never_meet(seed, init):
 @pytest.mark.parametrize("feature_map", ["rff", "nystroem", "identity"])
 @pytest.mark.filterwarnings("ignore::powerkmeans.exceptions.DataGuidanceWarning")  # it says nothing
 def test_a_view_that_the_sample_misses(how, settings, feature_map, monkeypatch):
-    monkeypatch.setattr(prepare, "START_ROWS", 400)
+    monkeypatch.setattr(samples, "START_ROWS", 400)
     rng = np.random.default_rng(0)
     often, rare = rng.normal(size=(1600, 2)), np.zeros((1600, 1))
     often[:800] += 6
