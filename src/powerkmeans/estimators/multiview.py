@@ -72,9 +72,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         in a list by position, or in a dict by view name (views that it leaves out take the default).
 
     kernel : str, default="rbf"
-        One of ``"rbf"``, ``"laplacian"``, ``"matern12"``, ``"matern32"``, ``"matern52"``,
-        ``"rational_quadratic"`` and ``"precomputed"``. The last, for ``feature_map="exact"``: the view is a
-        matrix of kernels, as in :class:`KernelPowerKMeans`.
+        Its name, of those in :class:`KernelPowerKMeans`. For ``"precomputed"`` the view is a matrix of kernels.
 
     bandwidth : "median", "scale" or float > 0, default="median"
         Length scale of the kernel.
@@ -114,17 +112,18 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         Tolerance of convergence; see :class:`KernelPowerKMeans`.
 
     engine : "auto", "compiled", "numpy" or ``powerkmeans.engines.NumpyOptions``, default="auto"
-        How the work is done: ``"compiled"`` by the library that is built at installation if there is a C++
-        compiler, ``"numpy"`` without it; ``"auto"`` by the first of the two that is there.
-        ``NumpyOptions(n_threads=..., memory_budget=..., kernel=...)`` also sets the number of threads and the
-        memory for stored features. The answers agree to rounding.
+        How the work is done, with how many threads and how much memory; see :class:`KernelPowerKMeans`.
 
     random_state : int, RandomState instance or None, default=None
         Seeds the features and the starts. Several views draw by their names, so neither their order nor another
         view changes a view's features.
 
     verbose : int, default=0
-        1 prints a few lines a run on stderr, 2 a line an iteration.
+        1 prints a few lines per run on stderr, 2 a line per iteration.
+
+    advice : bool, default=True
+        Whether to tell what the data make unwise; see :class:`KernelPowerKMeans`. Of views it also tells which
+        are constant, and which have nothing to do with the clusters.
 
     Attributes
     ----------
@@ -221,6 +220,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         engine: Any = "auto",
         random_state: Any = None,
         verbose: int = 0,
+        advice: bool = True,
     ) -> None:
         self.n_clusters = n_clusters
         self.views = views
@@ -244,6 +244,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         self.engine = engine
         self.random_state = random_state
         self.verbose = verbose
+        self.advice = advice
 
     @unchanged_on_failure
     @with_callbacks
@@ -353,7 +354,9 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         Always 1 for ``membership="fuzzy"``, which has no notion of it.
         ``out`` and ``overwrite`` are as in :meth:`predict`; ``present`` as in :meth:`fit`.
         """
-        return self._apply(self._check_new(X, present), block_typicality, target(out, overwrite), entire=True)
+        return self._apply(
+            self._check_new(X, present), block_typicality, target(out, overwrite), beyond_landmarks=True
+        )
 
     def outlier_score(self, X: Any, *, present: Any = None, out: Path = None, overwrite: bool = False) -> Array:
         """Return ``1 - typicality``: the larger, the farther from every cluster.
@@ -362,7 +365,9 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         a bounded distance, so scores have a ceiling below 1: rank by them. Always 0 for ``membership="fuzzy"``.
         ``out`` and ``overwrite`` are as in :meth:`predict`; ``present`` as in :meth:`fit`.
         """
-        return self._apply(self._check_new(X, present), block_outlier_scores, target(out, overwrite), entire=True)
+        return self._apply(
+            self._check_new(X, present), block_outlier_scores, target(out, overwrite), beyond_landmarks=True
+        )
 
     def score(self, X: Any, y: None = None, sample_weight: Any = None, present: Any = None) -> float:
         """Return minus the mean loss of the samples at ``s_``.

@@ -15,6 +15,7 @@ from powerkmeans.features.maps.exact import PRECOMPUTED
 from powerkmeans.support.values import (
     POSITIVE,
     Check,
+    flag,
     integer,
     is_number,
     listed,
@@ -69,6 +70,7 @@ class Settings:
     tol: float
     engine: Any
     verbose: int
+    advice: bool = True
     entropy: str | float = "auto"
     view_scaling: str | None = None
     view_baseline: str | None = None
@@ -195,4 +197,5 @@ _CHECKS: dict[str, Check] = {
     "engine": lambda name, value: engine_options(value),
     "random_state": random_state,
     "verbose": _verbose,
+    "advice": flag,
 }

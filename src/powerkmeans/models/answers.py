@@ -34,16 +34,16 @@ def apply(
     function: Callable[[Block, PassInput], Array],
     *,
     precise: bool = False,
-    entire: bool = False,
+    beyond_landmarks: bool = False,
     out: Target | None = None,
 ) -> Array:
     """Evaluate a function of blocks under a fitted model, one row a sample; into a file if ``out`` names one.
 
-    ``precise`` takes features and distances in float64. ``entire`` adds to distances what landmarks miss of a
-    sample, for scores of outliers.
+    ``precise`` takes features and distances in float64. ``beyond_landmarks`` adds to a sample's distances what
+    landmarks do not represent of it, for scores of outliers.
     """
     dtype = np.dtype(np.float64) if precise or model.problem.dual else model.dtype
-    model = _with_missed(model) if entire else model
+    model = _with_distance_beyond_landmarks(model) if beyond_landmarks else model
     with single_threaded_blas():
         rows = _open(model, views, engine, dtype, labels_only=function is block_labels)
         inputs = prepare(model.parameters, model.s, model.problem, dtype)
@@ -79,8 +79,8 @@ def precise_evidence(model: Model, views: Views, engine: object) -> Evidence:
         return rows.fold(view_evidence, prepare(model.parameters, model.s, model.problem, double))
 
 
-def _with_missed(model: Model) -> Model:
-    """The same model with what landmarks miss of a sample as one more feature, in which centroids are zero."""
+def _with_distance_beyond_landmarks(model: Model) -> Model:
+    """The same model with one more feature, the distance to what landmarks represent; centroids are zero in it."""
     maps = tuple(whole(m) for m in model.maps)
     added = [new.n_outputs - old.n_outputs for new, old in zip(maps, model.maps, strict=True)]
     ends = np.repeat(model.problem.splits[1:], added)

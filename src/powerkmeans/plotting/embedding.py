@@ -140,7 +140,9 @@ class EmbeddingDisplay:
         labels = apply(estimator._fit.model, views, estimator.engine, block_labels)
         outlier = None
         if has_typicality(estimator) and outlier_share > 0:
-            scores = apply(estimator._fit.model, views, estimator.engine, block_outlier_scores, entire=True)
+            scores = apply(
+                estimator._fit.model, views, estimator.engine, block_outlier_scores, beyond_landmarks=True
+            )
             outlier = scores > np.quantile(scores, 1 - outlier_share)
         display = cls(plane.points, labels, outlier=outlier, centers=plane.centers, axis_names=plane.axis_names)
         return display.plot(ax)

@@ -69,7 +69,7 @@ def summarise(estimator: PowerKMeansBase, views: Views, noise_threshold: float |
     labels, probability = found[:, 0].astype(np.int32), found[:, 1]
     typicality, fence = np.ones_like(probability), None
     if problem.membership.name == "possibilistic":  # of all that a sample is, also what the features miss
-        typicality = estimator._apply(views, block_typicality, entire=True)
+        typicality = estimator._apply(views, block_typicality, beyond_landmarks=True)
         whisker = outlier_fence(typicality, problem.membership.fuzziness)
         fence = whisker if noise_threshold is None else float(noise_threshold)
     return Samples(labels, probability, typicality, len(estimator._fit.model.parameters.centers), fence, asked)
@@ -134,5 +134,5 @@ def take_rows(views: Views, rows: Rows) -> Views:
 def shares_of_views(estimator: PowerKMeansBase, views: Views) -> Float64Array:
     """What each view adds to the distance of a sample from its centroid; NaN where that is nothing."""
     model = estimator._fit.model
-    shares = model.for_all_views(estimator._apply(views, view_shares, entire=True), np.nan)
+    shares = model.for_all_views(estimator._apply(views, view_shares, beyond_landmarks=True), np.nan)
     return shares if views.present is None else np.where(views.present, shares, np.nan)
