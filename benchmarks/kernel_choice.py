@@ -28,8 +28,9 @@ from benchmarks.passes import SHAPES, open_rows, pass_input
 from benchmarks.report import machine, print_table, write_lines
 from powerkmeans.compute.blas import single_threaded_blas
 from powerkmeans.compute.native import build
-from powerkmeans.compute.passes import choose_kernel
+from powerkmeans.compute.passes import run_pass
 from powerkmeans.features.maps.maps import IdentityMap
+from powerkmeans.objective.block import block_statistics
 
 try:
     from numba import njit
@@ -134,12 +135,12 @@ def measure(n: int, p: int, k: int, repeats: int) -> list[dict[str, Any]]:
     n = n // TILE * TILE
     X = np.random.default_rng(0).standard_normal((n, p), dtype=np.float32)
     engine = open_rows(X).with_features((IdentityMap(p),), keep=True)
-    inputs, kernel, norms = pass_input(X[:k], "fuzzy", float(p)), choose_kernel("compiled"), np.vecdot(X, X)
+    inputs, norms = pass_input(X[:k], "fuzzy", float(p)), np.vecdot(X, X)
     times: dict[str, list[float]] = {"C++": [], "Numba": []}
     with single_threaded_blas(), ThreadPoolExecutor(n_threads()) as pool:
         for _ in range(repeats + 1):
             start = time.perf_counter()
-            sums = engine.fold(kernel.statistics, inputs)
+            sums = run_pass(engine, inputs, block_statistics)
             middle = time.perf_counter()
             moment, _, loss = numba_pass(X, norms, X[:k].copy(), inputs.s, pool)
             times["C++"].append(middle - start)

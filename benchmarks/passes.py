@@ -22,11 +22,11 @@ from sklearn.exceptions import ConvergenceWarning
 from benchmarks.machine import bytes_per_second, flops_per_second, pair_seconds
 from benchmarks.report import machine, print_table, write_lines
 from powerkmeans.compute.blas import single_threaded_blas
-from powerkmeans.compute.engine import RowEngine
-from powerkmeans.compute.passes import RawInput, choose_kernel
+from powerkmeans.compute.engine import RowEngine, open_engine
+from powerkmeans.compute.passes import available_passes, run_pass
 from powerkmeans.engines import NumpyOptions
 from powerkmeans.features.maps.maps import CentredMap, IdentityMap, make_centred, make_fourier
-from powerkmeans.objective.block import PassInput, prepare
+from powerkmeans.objective.block import PassInput, block_statistics, prepare
 from powerkmeans.objective.membership import make_membership
 from powerkmeans.types import Parameters, Problem, Views
 
@@ -67,23 +67,24 @@ def pass_input(centers: np.ndarray, membership: str, scatter: float) -> PassInpu
     return prepare(parameters, _EXPONENT, problem, np.dtype(np.float32))
 
 
-def open_rows(X: np.ndarray) -> RowEngine:
-    return RowEngine(Views(("X",), (X,), np.ones(len(X), dtype=np.float32)), NumpyOptions())
+def open_rows(X: np.ndarray, kernel: str = "auto") -> RowEngine:
+    options = NumpyOptions(kernel=kernel)
+    return open_engine(options, Views(("X",), (X,), np.ones(len(X), dtype=np.float32)))
 
 
 def kernels() -> list[str]:
-    return ["numpy"] if choose_kernel("auto").name == "numpy" else ["compiled", "numpy"]
+    return ["compiled", "numpy"] if available_passes("auto", np) else ["numpy"]
 
 
 def stored(n: int, p: int, k: int) -> Setting:
     """Features that are stored."""
     X = np.random.default_rng(0).standard_normal((n, p), dtype=np.float32)
-    engine = open_rows(X).with_features((IdentityMap(p),), keep=True)
     runs: dict[str, Callable[[], object]] = {"Lloyd iteration": lambda: lloyd_seconds(X, X[:k].copy())}
     for name in kernels():
+        engine = open_rows(X, name).with_features((IdentityMap(p),), keep=True)
         for membership in ("fuzzy", "possibilistic"):
-            inputs, statistics = pass_input(X[:k], membership, float(p)), choose_kernel(name).statistics
-            runs[f"{name}, {membership}"] = lambda f=statistics, i=inputs: engine.fold(f, i)
+            inputs = pass_input(X[:k], membership, float(p))
+            runs[f"{name}, {membership}"] = lambda e=engine, i=inputs: run_pass(e, i, block_statistics)
     return Setting({"n": n, "p": p, "k": k}, runs, 4.0 * n * p * k, X.nbytes, 0, X)
 
 
@@ -93,14 +94,11 @@ def from_raw(n: int, d: int, n_frequencies: int, k: int) -> Setting:
     X = rng.standard_normal((n, d), dtype=np.float32)
     base = make_fourier(np.zeros(d), rng.standard_normal((d, n_frequencies)), float(np.sqrt(d)), np.float32)
     centred: CentredMap = make_centred(base, np.zeros(2 * n_frequencies), np.float32)
-    inputs, rows = pass_input(centred(X[:k], np), "fuzzy", 1.0), open_rows(X)
-    mapped = rows.with_features((centred,), keep=False)
-    runs: dict[str, Callable[[], object]] = {
-        "numpy, fuzzy": lambda: mapped.fold(choose_kernel("numpy").statistics, inputs)
-    }
-    if "compiled" in kernels():
-        kernel, raw = choose_kernel("compiled"), RawInput(inputs, (centred,))
-        runs["compiled, fuzzy"] = lambda: rows.fold(kernel.raw_statistics, raw)
+    inputs = pass_input(centred(X[:k], np), "fuzzy", 1.0)
+    runs: dict[str, Callable[[], object]] = {}
+    for name in kernels():
+        mapped = open_rows(X, name).with_features((centred,), keep=False)
+        runs[f"{name}, fuzzy"] = lambda e=mapped: run_pass(e, inputs, block_statistics)
     flops = 2.0 * n * d * n_frequencies + 4.0 * n * 2 * n_frequencies * k
     shape = {"n": n, "p": f"{d} -> {2 * n_frequencies}", "k": k}
     return Setting(shape, runs, flops, X.nbytes, n * n_frequencies, X)

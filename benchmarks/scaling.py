@@ -25,9 +25,10 @@ from benchmarks.passes import open_rows, pass_input
 from benchmarks.report import machine, print_table, write_lines
 from powerkmeans import KernelPowerKMeans, open_source
 from powerkmeans.compute.blas import single_threaded_blas
-from powerkmeans.compute.passes import choose_kernel
+from powerkmeans.compute.passes import run_pass
 from powerkmeans.engines import NumpyOptions
 from powerkmeans.features.maps.maps import IdentityMap
+from powerkmeans.objective.block import block_statistics
 from powerkmeans.sources import write_rows
 
 WIDTH, CLUSTERS, PASSES = 16, 10, 10
@@ -38,13 +39,13 @@ def passes_seconds(n: int, repeats: int) -> float:
     """Median time of 10 passes over n rows of 16 features."""
     X = np.random.default_rng(0).standard_normal((n, WIDTH), dtype=np.float32)
     engine = open_rows(X).with_features((IdentityMap(WIDTH),), keep=True)
-    inputs, kernel = pass_input(X[:CLUSTERS], "fuzzy", WIDTH), choose_kernel("auto")
+    inputs = pass_input(X[:CLUSTERS], "fuzzy", WIDTH)
     seconds = []
     with single_threaded_blas():
         for _ in range(repeats + 1):
             start = time.perf_counter()
             for _ in range(PASSES):
-                engine.fold(kernel.statistics, inputs)
+                run_pass(engine, inputs, block_statistics)
             seconds.append(time.perf_counter() - start)
     return float(np.median(seconds[1:]))
 

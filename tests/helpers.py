@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from powerkmeans.compute.engine import RowEngine
-from powerkmeans.compute.passes import choose_kernel
+from powerkmeans.compute.engine import open_engine
+from powerkmeans.compute.passes import run_pass
 from powerkmeans.engines import NumpyOptions
 from powerkmeans.features.maps.maps import IdentityMap
-from powerkmeans.objective.block import prepare
+from powerkmeans.objective.block import block_statistics, prepare
 from powerkmeans.objective.membership import make_membership
 from powerkmeans.types import Problem, Views
 
@@ -25,7 +25,7 @@ def make_engine(views, weight=None, options=None, keep=True, present=None):
     """An engine on features that are given as they are."""
     views = make_views(views, weight, present)
     maps = tuple(IdentityMap(v.shape[1]) for v in views.arrays)
-    return RowEngine(views, options or NumpyOptions()).with_features(maps, keep)
+    return open_engine(options or NumpyOptions(), views).with_features(maps, keep)
 
 
 def make_present(n_samples, n_views, rng, missing=0.3):
@@ -42,9 +42,8 @@ def make_problem(views, membership="fuzzy", fuzziness=2.0, reference=None, entro
     return Problem(make_membership(membership, fuzziness), splits, reference, scatter, entropy, baseline)
 
 
-def pass_over(engine, problem, kernel="auto"):
-    statistics = choose_kernel(kernel).statistics
-    return lambda parameters, s: engine.fold(statistics, prepare(parameters, s, problem, engine.dtype))
+def pass_over(engine, problem):
+    return lambda parameters, s: run_pass(engine, prepare(parameters, s, problem, engine.dtype), block_statistics)
 
 
 def blobs(n_clusters=3, n_features=5, size=40, spread=0.5, seed=0):

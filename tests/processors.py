@@ -25,14 +25,14 @@ sys.path.insert(0, str(ROOT))
 from benchmarks.core_types import Found, Setting, find_all  # noqa: E402
 
 # what threads and memory touch; the compiled kernels run here on each of their own targets
-CORE = ("tests/engines", "tests/unit/test_kernels.py", "tests/test_against_oracle.py")
-FORMS = (*CORE, "tests/api/test_view_input.py")
+CORE = ("tests/engines", "tests/compute/test_kernels.py", "tests/test_against_oracle.py")
+FORMS = (*CORE, "tests/inputs")
 ALL = (
     *FORMS,
     "tests/api/test_source_input.py",
     "tests/properties",
-    "tests/unit/test_power_mean.py",
-    "tests/unit/test_membership.py",
+    "tests/objective/test_power_mean.py",
+    "tests/objective/test_membership.py",
 )
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
 

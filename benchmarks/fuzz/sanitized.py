@@ -1,6 +1,6 @@
 """The compiled kernel under AddressSanitizer and UndefinedBehaviorSanitizer: its tests, then random shapes.
 
-python -m benchmarks.fuzz.sanitized [--count 2000] [--tests tests/unit/test_kernels.py ...]
+python -m benchmarks.fuzz.sanitized [--count 2000] [--tests tests/compute/test_kernels.py ...]
 
 Libraries go to build/sanitized. Where the compiler lacks the sanitizers one line says so, and that is no failure.
 """
@@ -18,7 +18,7 @@ from powerkmeans.compute.native.build import find_compilers
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "build" / "sanitized"
-TESTS = ["tests/unit/test_kernels.py", "tests/unit/test_arguments.py", "tests/engines"]
+TESTS = ["tests/compute/test_kernels.py", "tests/compute/test_arguments.py", "tests/engines"]
 # whole fits for the sake of threads take minutes here and show nothing more
 CHOSEN = "not (same_bits or overlapping or eight_fits or forked)"
 # in order: the sanitizers must come first, and they look for exceptions in the library that is loaded with them

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from powerkmeans.compute.native.arguments import PassCall
-from powerkmeans.compute.native.compiled import CompiledKernel, RawInput
+from powerkmeans.compute.native.compiled import CompiledPass, FusedPass, RawInput
 from powerkmeans.compute.native.library import TARGETS, open_library
 from powerkmeans.features.maps.maps import CentredMap, make_centred, make_fourier
 from powerkmeans.objective.block import PassInput, block_statistics, prepare, sample_distances
@@ -83,11 +83,10 @@ def spoilt(rng: np.random.Generator, case: Case) -> Case:
 
 def check(case: Case, target: str) -> float:
     """The largest error of a sum, in parts of what is allowed."""
-    kernel = CompiledKernel(target)
     if case.maps is None:
-        found = kernel.statistics(case.block, case.inputs)
+        found = CompiledPass(target).sums(case.block, case.inputs)
     else:
-        found = kernel.raw_statistics(case.block, RawInput(case.inputs, case.maps))
+        found = FusedPass(target).raw_sums(case.block, RawInput(case.inputs, case.maps))
     precise, steepness = _in_float64(case), abs(case.inputs.s)
     expected, same = block_statistics(*precise), block_statistics(_in_precision(precise[0], case), case.inputs)
     steepness = 1.0 if math.isinf(steepness) else max(steepness, 1 / steepness)

@@ -18,11 +18,11 @@ import numpy as np
 
 from benchmarks.theorems.sets import ENGINE, Plan
 from benchmarks.theorems.verdicts import Floats, Row, Statement, Table, most_verdict, of
-from powerkmeans.compute.engine import RowEngine
-from powerkmeans.compute.passes import choose_kernel
+from powerkmeans.compute.engine import RowEngine, open_engine
+from powerkmeans.compute.passes import run_pass
 from powerkmeans.features.kernels import KERNELS
 from powerkmeans.features.maps.maps import IdentityMap, make_fourier
-from powerkmeans.objective.block import prepare
+from powerkmeans.objective.block import block_statistics, prepare
 from powerkmeans.objective.membership import make_membership
 from powerkmeans.objective.updates import objective_value, updated
 from powerkmeans.types import Parameters, PassStatistics, Problem, Views
@@ -48,7 +48,7 @@ class Case:
     def sums(self, parameters: Parameters, problem: Problem) -> PassStatistics:
         """One pass of the library."""
         inputs = prepare(parameters, self.s, problem, self.engine.dtype)
-        return self.engine.fold(choose_kernel("auto").statistics, inputs)
+        return run_pass(self.engine, inputs, block_statistics)
 
     @property
     def kind(self) -> tuple[str, float]:
@@ -80,7 +80,7 @@ def random_case(rng: np.random.Generator) -> Case:
         present = rng.random((n, n_views)) > 0.3
         present[np.arange(n), rng.integers(n_views, size=n)] = True
     tables = Views(tuple(map(str, range(n_views))), tuple(views), weight, present)
-    engine = RowEngine(tables, ENGINE).with_features(tuple(IdentityMap(v.shape[1]) for v in views), True)
+    engine = open_engine(ENGINE, tables).with_features(tuple(IdentityMap(v.shape[1]) for v in views), True)
     scatter = np.array([float(np.mean(np.vecdot(v, v))) for v in views])
     problem = Problem(
         make_membership(str(rng.choice(["fuzzy", "possibilistic"])), float(rng.uniform(1.2, 4))),

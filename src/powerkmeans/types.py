@@ -222,6 +222,8 @@ class FeatureMap(Protocol):
 
     @property
     def n_outputs(self) -> int: ...
+    @property
+    def dual(self) -> bool: ...
     def __call__(self, X: Array, xp: Any) -> Array: ...
 
 
@@ -246,13 +248,51 @@ class RowSample(NamedTuple):
     rows: NDArray[np.intp] | None = None
 
 
+class Blocks(Protocol):
+    """Blocks of rows to run over, in order."""
+
+    def __len__(self) -> int: ...
+    def read(self) -> Generator[Block, None, None]: ...
+
+
+class Executor(Protocol):
+    """Runs functions of blocks where rows live: threads here.
+
+    ``xp`` is the namespace of its arrays. ``place`` brings arrays of parameters, maps and blocks there, those of
+    the first two once per pass, and ``fetch`` brings results back as NumPy arrays. ``run`` yields
+    ``function(block, inputs)`` in the order of the blocks.
+    """
+
+    @property
+    def xp(self) -> Any: ...
+    def place(self, inputs: P) -> P: ...
+    def fetch(self, result: T) -> T: ...
+    def run(self, function: Callable[[Block, P], T], blocks: Blocks, inputs: P) -> Generator[T, None, None]: ...
+
+
+class Pass(Protocol):
+    """Code that computes the sums of one pass; declares what it takes, and may have faster forms of maps."""
+
+    @property
+    def name(self) -> str: ...
+    def takes(self, engine: Engine, inputs: Any) -> bool: ...
+    def run(self, engine: Engine, inputs: Any) -> PassStatistics: ...
+    def accelerated(self, feature_map: FeatureMap) -> FeatureMap: ...
+
+
 class Engine(Protocol):
     """Knows where rows live and how sums over them are reduced; knows nothing of clustering."""
 
     n_samples: int
     dtype: np.dtype[Any]
-    kernel: str  # the choice of block functions: see ``kernels.choose_kernel``
+    views: Views
+    maps: tuple[FeatureMap, ...]
+    passes: tuple[Pass, ...]
 
+    @property
+    def raw(self) -> Engine: ...
+    @property
+    def code(self) -> str: ...
     @property
     def stored(self) -> bool: ...
     def fold(self, function: Callable[[Block, P], S], parameters: P) -> S: ...
@@ -260,3 +300,6 @@ class Engine(Protocol):
     def map_blocks(self, function: Callable[[Block, P], T], parameters: P) -> Generator[T, None, None]: ...
     def sample(self, size: int, seed: int) -> RowSample: ...
     def with_features(self, maps: tuple[FeatureMap, ...], keep: bool, working: int = 0) -> Engine: ...
+
+
+BlockFunction = Callable[[Block, Any], PassStatistics]

@@ -12,9 +12,10 @@ from threadpoolctl import threadpool_info
 
 from helpers import blobs, make_views
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, open_source
-from powerkmeans.compute import engine as engine_module
-from powerkmeans.compute.engine import RowEngine
-from powerkmeans.compute.passes import choose_kernel
+from powerkmeans.compute import blocks
+from powerkmeans.compute.engine import open_engine
+from powerkmeans.compute.executors.threads import BLOCKS_AHEAD
+from powerkmeans.compute.passes import available_passes
 from powerkmeans.engines import NumpyOptions
 from powerkmeans.sources import SourceChangedError, output
 
@@ -24,14 +25,14 @@ NAMES = [f"c{i}" for i in range(6)]
 
 def same(found, expected):
     """Equal bits; to rounding with NumPy, whose products depend on where rows lie in memory."""
-    if choose_kernel("auto").name == "numpy":
+    if not available_passes("auto", np):
         return np.allclose(found, expected, rtol=1e-4, atol=1e-5)
     return np.array_equal(found, expected)
 
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(engine_module, "BLOCK_BYTES", 2**12)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 2**12)
 
 
 def save(folder, kind, rows=X):
@@ -138,7 +139,7 @@ def test_a_nan_in_the_middle_is_named(tmp_path, kind):
     before = threading.active_count()
     with pytest.raises(ValueError, match=rf"rows.{kind}: NaN in row 333, column {column}"):
         KernelPowerKMeans(4).fit(open_source(save(tmp_path, kind, rows)))
-    assert threading.active_count() <= before + engine_module.BLOCKS_AHEAD
+    assert threading.active_count() <= before + BLOCKS_AHEAD
 
 
 def test_a_file_that_changes_is_told(tmp_path):
@@ -205,7 +206,7 @@ def test_samples_do_not_depend_on_where_rows_live(tmp_path):
     rows, weight = np.concatenate([X, X[:100]]), np.concatenate([weight, weight[:100]])
     np.save(tmp_path / "rows.npy", rows)
     of_array, of_file = (
-        RowEngine(make_views([table], weight), NumpyOptions()).sample(50, seed=1)
+        open_engine("auto", make_views([table], weight)).sample(50, seed=1)
         for table in (rows, open_source(tmp_path / "rows.npy"))
     )
     assert np.array_equal(of_array.views[0], of_file.views[0])
@@ -221,7 +222,7 @@ def test_samples_of_files_too_long_for_all_hashes_are_fair(tmp_path):
     rows = np.concatenate([rows, np.repeat(rows[11:12], 20_000, axis=0)])
     weight = np.concatenate([weight, np.ones(20_000, np.float32)])
     np.save(tmp_path / "rows.npy", rows)
-    engine = RowEngine(make_views([open_source(tmp_path / "rows.npy")], weight), NumpyOptions(memory_budget=0))
+    engine = open_engine(NumpyOptions(memory_budget=0), make_views([open_source(tmp_path / "rows.npy")], weight))
     sample = engine.sample(1000, seed=3)
     assert len(sample.weight) == 1000
     assert sample.n_distinct == pytest.approx(40_000, rel=0.05)
@@ -234,7 +235,7 @@ def test_samples_of_files_too_long_for_all_hashes_are_fair(tmp_path):
     shuffled = rng.permutation(len(rows))
     np.save(tmp_path / "other.npy", rows[shuffled])
     other = make_views([open_source(tmp_path / "other.npy")], weight[shuffled])
-    again = RowEngine(other, NumpyOptions(memory_budget=0)).sample(1000, seed=3)
+    again = open_engine(NumpyOptions(memory_budget=0), other).sample(1000, seed=3)
     assert np.mean(again.views[0] == sample.views[0]) > 0.9
 
 

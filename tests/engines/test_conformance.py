@@ -12,35 +12,40 @@ from threadpoolctl import threadpool_info
 from helpers import blobs, make_engine, make_present, make_problem, make_views
 from oracle import power_mean, power_mean_gradient, squared_distance, typicality
 from powerkmeans import KernelPowerKMeans
-from powerkmeans.compute import engine as engine_module
+from powerkmeans.compute import blocks as blocks_module
 from powerkmeans.compute.blas import single_threaded_blas
 from powerkmeans.compute.engine import open_engine
-from powerkmeans.compute.native.compiled import CompiledKernel
+from powerkmeans.compute.native.compiled import CompiledPass
 from powerkmeans.compute.native.library import TARGETS, open_library
-from powerkmeans.compute.passes import NumpyKernel
+from powerkmeans.compute.options import ENGINES
 from powerkmeans.engines import NumpyOptions
 from powerkmeans.features.maps.exact import make_exact
 from powerkmeans.features.maps.maps import IdentityMap, make_centred, make_nystroem, whole
-from powerkmeans.objective.block import prepare
-from powerkmeans.types import KernelRows, Parameters
+from powerkmeans.objective.block import block_statistics, prepare
+from powerkmeans.types import KernelRows, Parameters, array_namespace
+from toy_engine import Strict, StrictOptions
 
 KERNELS = ["numpy", *(target for target in TARGETS if open_library(target) is not None)]
 OPTIONS = {
     "stored": NumpyOptions(n_threads=2),
     "recomputed": NumpyOptions(n_threads=2, memory_budget=0),
     "one thread": NumpyOptions(n_threads=1),
+    "another library": StrictOptions(),
+    "another library, recomputed": StrictOptions(memory_budget=0),
 }
+# compiled passes take rows of NumPy alone
+PAIRS = [(o, k) for o in OPTIONS for k in KERNELS if k == "numpy" or not o.startswith("another")]
+
+
+@pytest.fixture(autouse=True)
+def small_blocks_and_another_engine(monkeypatch):
+    monkeypatch.setattr(blocks_module, "BLOCK_BYTES", 2**12)
+    monkeypatch.setitem(ENGINES, StrictOptions, Strict)
 
 
 @pytest.fixture(params=OPTIONS)
-def options(request, monkeypatch):
-    monkeypatch.setattr(engine_module, "BLOCK_BYTES", 2**12)  # many small blocks
+def options(request):
     return OPTIONS[request.param]
-
-
-@pytest.fixture(params=KERNELS)
-def kernel(request):
-    return NumpyKernel() if request.param == "numpy" else CompiledKernel(request.param)
 
 
 def literal_statistics(views, weight, parameters, problem, s, present=None):
@@ -87,7 +92,10 @@ def literal_statistics(views, weight, parameters, problem, s, present=None):
 @pytest.mark.parametrize("membership", [("fuzzy", 2.0), ("possibilistic", 2.0), ("possibilistic", 1.6)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("missing", [0.0, 0.5])
-def test_statistics_are_the_literal_sums(options, kernel, membership, dtype, missing):
+@pytest.mark.parametrize(("engine_name", "code"), PAIRS)
+def test_statistics_are_the_literal_sums(engine_name, code, membership, dtype, missing):
+    options = OPTIONS[engine_name]
+    kernel = block_statistics if code == "numpy" else CompiledPass(code).sums
     rng = np.random.default_rng(0)
     views = [rng.normal(size=(300, 3)), rng.normal(size=(300, 4))]
     weight = rng.uniform(0.5, 2, 300)
@@ -97,8 +105,8 @@ def test_statistics_are_the_literal_sums(options, kernel, membership, dtype, mis
     expected = literal_statistics(views, weight, parameters, problem, -3.0, present)
     given = [v.astype(dtype) for v in views]
     engine = make_engine(given, weight.astype(dtype), options, keep=True, present=present)
-    assert engine._n_blocks > 2
-    found = engine.fold(kernel.statistics, prepare(parameters, -3.0, problem, np.dtype(dtype)))
+    assert engine.n_blocks > 2
+    found = engine.fold(kernel, prepare(parameters, -3.0, problem, np.dtype(dtype)))
     tolerance = 1e-5 if dtype == np.float32 else 1e-11
     for name, value in expected.items():
         result = getattr(found, name)
@@ -106,12 +114,63 @@ def test_statistics_are_the_literal_sums(options, kernel, membership, dtype, mis
         assert np.max(np.abs(result - value)) <= tolerance * np.max(np.abs(value)), name
 
 
+def row_numbers(block, inputs):
+    xp = array_namespace(block.weight)
+    first = xp.arange(block.start, block.start + block.weight.shape[0], device=block.weight.device)
+    return xp.stack([first, first + inputs[0]], axis=1)
+
+
+def test_rows_come_back_in_order_as_numpy_arrays(options):
+    X = np.random.default_rng(0).normal(size=(500, 3))
+    engine = make_engine([X], options=options)
+    found = engine.map_rows(row_numbers, (np.asarray(1000),))
+    assert type(found) is np.ndarray
+    assert np.array_equal(found, np.arange(500)[:, None] + [0, 1000])
+    parts = list(engine.map_blocks(row_numbers, (np.asarray(0),)))
+    assert len(parts) == engine.n_blocks > 2
+    assert np.array_equal(np.concatenate(parts), found - [0, 1000])
+
+
+def test_samples_depend_on_content_alone(options):
+    rng = np.random.default_rng(0)
+    X, weight = np.round(rng.normal(size=(400, 2)), 1), rng.uniform(0, 1, 400)
+    order = rng.permutation(400)
+    samples = [
+        open_engine(choice, make_views([rows], mass)).sample(50, seed=3)
+        for choice, rows, mass in (("numpy", X, weight), (options, X, weight), (options, X[order], weight[order]))
+    ]
+    for other in samples[1:]:
+        assert np.array_equal(other.views[0], samples[0].views[0])
+        np.testing.assert_allclose(other.weight, samples[0].weight, rtol=1e-12)
+        assert other.n_distinct == samples[0].n_distinct
+
+
+def test_rows_that_overflow_are_named(options):
+    X = np.random.default_rng(0).normal(size=(300, 3)).astype(np.float32)
+    X[207] = 1e30
+    with pytest.raises(ValueError, match=r"overflow float32 \(row 207\)"):
+        make_engine([X], options=options).fold(block_statistics, None)
+
+
+def test_an_error_in_a_block_ends_the_run(options):
+    seen = []
+
+    def fails(block, _):
+        seen.append(block.start)
+        if block.start >= 64:
+            raise ZeroDivisionError
+        return block.weight
+
+    with pytest.raises(ZeroDivisionError):
+        make_engine([np.ones((10_000, 2))], options=options).map_rows(fails, None)
+    assert len(seen) < 20
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("membership", ["fuzzy", "possibilistic"])
 @pytest.mark.parametrize("budget", [2**30, 0])
 @pytest.mark.parametrize("engine", ["numpy", "auto"])
-def test_same_bits_for_any_number_of_threads(monkeypatch, dtype, membership, budget, engine):
-    monkeypatch.setattr(engine_module, "BLOCK_BYTES", 2**12)
+def test_same_bits_for_any_number_of_threads(dtype, membership, budget, engine):
     X, _ = blobs(size=100, spread=2.0)  # ten blocks of 32: more than four threads take at once, and a rest
     models = [
         KernelPowerKMeans(
@@ -211,9 +270,9 @@ def test_a_failing_block_restores_limits():
 def test_features_are_stored_within_the_budget_only():
     X = np.random.default_rng(0).normal(size=(100, 4))
     size = 100 * (4 * 8 + 8 + 16)  # features, a squared length and a label a row
-    assert make_engine([X], options=NumpyOptions(memory_budget=size))._features is not None
-    assert make_engine([X], options=NumpyOptions(memory_budget=size - 1))._features is None
-    assert make_engine([X], options=NumpyOptions(memory_budget=size), keep=False)._features is None
+    assert make_engine([X], options=NumpyOptions(memory_budget=size)).stored
+    assert not make_engine([X], options=NumpyOptions(memory_budget=size - 1)).stored
+    assert not make_engine([X], options=NumpyOptions(memory_budget=size), keep=False).stored
 
 
 def test_maps_for_outlier_scores_are_no_kernel_matrices():
@@ -221,24 +280,24 @@ def test_maps_for_outlier_scores_are_no_kernel_matrices():
     base = make_nystroem(np.zeros(4), X[:200], "rbf", 1.0)
     scored = whole(make_centred(base, np.zeros(base.n_outputs), np.float64))
     assert not isinstance(scored, KernelRows)
-    wide = 2**10 * engine_module.BLOCK_BYTES // 2**20
+    wide = 2**10 * blocks_module.BLOCK_BYTES // 2**20
     engine = open_engine(NumpyOptions(memory_budget=0), make_views([X]))
     assert not engine.with_features((scored,), keep=True).stored  # the budget holds for it
     rows = engine.with_features((scored,), keep=False, working=wide).block_rows
-    assert rows < engine_module.KERNEL_ROWS
+    assert rows < blocks_module.KERNEL_ROWS
     matrix = make_exact(np.zeros(4), X, np.full(300, 1 / 300), "rbf", 1.0)
     assert isinstance(matrix, KernelRows)
     kept = engine.with_features((matrix,), keep=True, working=wide)
     assert kept.stored
-    assert kept.block_rows == engine_module.KERNEL_ROWS
+    assert kept.block_rows == blocks_module.KERNEL_ROWS
 
 
 def test_engines_of_one_another_share_threads_and_others_do_not():
     views, before = make_views([np.random.default_rng(0).normal(size=(40_000, 4))]), set(threading.enumerate())
     engine = open_engine(NumpyOptions(n_threads=2), views)
     mapped = engine.with_features((IdentityMap(4),), keep=True)
-    assert mapped._workers is engine._workers
-    assert open_engine(NumpyOptions(n_threads=2), views)._workers is not engine._workers
+    assert mapped._executor is engine._executor
+    assert open_engine(NumpyOptions(n_threads=2), views)._executor is not engine._executor
     workers = set(threading.enumerate()) - before
     assert all(thread.name.startswith("powerkmeans") for thread in workers)
     assert workers
@@ -264,9 +323,10 @@ def test_unknown_engines_and_options_are_named():
     assert open_engine("numpy", make_views([np.eye(2)])).n_samples == 2
 
 
-def test_blocks_shrink_with_the_number_of_clusters():
+def test_blocks_shrink_with_the_number_of_clusters(monkeypatch):
+    monkeypatch.setattr(blocks_module, "BLOCK_BYTES", 2**24)
     X = np.random.default_rng(0).normal(size=(20_000, 2))
     rows = open_engine("numpy", make_views([X]))
     few, many = (rows.with_features((IdentityMap(2),), keep=False, working=4 * k) for k in (3, 1000))
-    assert few.block_rows == engine_module.LARGEST_BLOCK
-    assert many.block_rows * 4000 * 8 <= engine_module.BLOCK_BYTES
+    assert few.block_rows == blocks_module.LARGEST_BLOCK
+    assert many.block_rows * 4000 * 8 <= blocks_module.BLOCK_BYTES

@@ -1,15 +1,157 @@
-"""Blocks of rows."""
+"""Rows cut into blocks: how they are read, and what is made of a block before a function sees it.
+
+Absent rows are set to zero, maps make features of the others, squared lengths go with them, and what has left the
+range of its type is told by its row.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Generator
+from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
+
+from powerkmeans.sources import Source
+from powerkmeans.types import Array, Block, FeatureMap, KernelRows, Views, array_namespace
+
+# bytes of features per block: a few megabytes stay in cache between the two products of a pass, and are enough
+# work for the interpreter not to matter
+BLOCK_BYTES = 2**24
+SMALLEST_BLOCK, LARGEST_BLOCK = 32, 2**14
+# rows of a kernel matrix are as wide as there are samples, and so are the sums of a block of them
+KERNEL_ROWS = 512
+
+
+def rows_per_block(width: int, itemsize: int, *, kernel_rows: bool = False) -> int:
+    """How many rows of so many numbers make a block: a constant of the data, whoever works on it."""
+    rows = BLOCK_BYTES // (max(1, width) * itemsize)
+    return int(np.clip(rows // 32 * 32, KERNEL_ROWS if kernel_rows else SMALLEST_BLOCK, LARGEST_BLOCK))
+
+
+class RowBlocks:
+    """Raw rows of some views in blocks, in order."""
+
+    def __init__(self, views: Views, size: int) -> None:
+        self.views, self.size = views, size
+        self.present = None if views.present is None else np.ascontiguousarray(views.present.T)
+        self.n_rows = int(views.arrays[0].shape[0])
+
+    def __len__(self) -> int:
+        return len(range(0, self.n_rows, self.size))
+
+    def read(self) -> Generator[Block, None, None]:
+        """Yield blocks as they are read, absent rows as they come."""
+        readers = [self._reader(number) for number in range(len(self.views.arrays))]
+        try:
+            for index, rows in enumerate(zip(*readers, strict=True)):
+                part = slice(index * self.size, min((index + 1) * self.size, self.n_rows))
+                present = None if self.present is None else self.present[:, part]
+                yield Block(part.start, rows, (), self.views.weight[part], present)
+        finally:  # a file's reader works ahead
+            for reader in readers:
+                reader.close()
+
+    def take(self, rows: NDArray[np.intp]) -> tuple[Array, ...]:
+        """Single rows of every view, absent ones as zeros."""
+        taken = tuple(self._taken(number, rows) for number in range(len(self.views.arrays)))
+        return taken if self.present is None else tuple(map(zero_where_absent, taken, self.present[:, rows]))
+
+    def _reader(self, number: int) -> Generator[Array, None, None]:
+        view = self.views.arrays[number]
+        if isinstance(view, Source):
+            yield from view.blocks(self.size, None if self.present is None else self.present[number])
+        else:
+            yield from (view[start : start + self.size] for start in range(0, self.n_rows, self.size))
+
+    def _taken(self, number: int, rows: NDArray[np.intp]) -> Array:
+        view = self.views.arrays[number]
+        if not isinstance(view, Source):
+            return view[rows]
+        order = np.argsort(rows)
+        present = None if self.present is None else self.present[number, rows[order]]
+        return view.take(rows[order], present)[np.argsort(order)]
+
+
+class StoredBlocks:
+    """Blocks that are held in memory, with whatever was made of them."""
+
+    def __init__(self, blocks: list[Block]) -> None:
+        self._blocks = blocks
+
+    def __len__(self) -> int:
+        return len(self._blocks)
+
+    def read(self) -> Generator[Block, None, None]:
+        """Yield them in order."""
+        yield from self._blocks
+
+
+def zeroed(block: Block) -> Block:
+    """The block with absent rows set to zero."""
+    if block.present is None:
+        return block
+    return block._replace(views=tuple(map(zero_where_absent, block.views, _masks(block))))
+
+
+def mapped(block: Block, maps: tuple[FeatureMap, ...]) -> Block:
+    """The block seen through feature maps: features and their squared lengths, zero where a view is absent."""
+    parts = zip(maps, zeroed(block).views, _masks(block), strict=True)
+    with np.errstate(invalid="ignore"):  # what is not finite is told below
+        pairs = [_features_and_norms(m, rows, block.start, mask) for m, rows, mask in parts]
+    features = block._replace(
+        views=tuple(rows for rows, _ in pairs), squared_norms=tuple(norm for _, norm in pairs)
+    )
+    return _finite(features if block.present is None else _without_absent(features))
+
+
+def _masks(block: Block) -> list[Array]:
+    """Which rows each view has, None for all."""
+    return [None if block.present is None else block.present[view, :] for view in range(len(block.views))]
+
+
+def _features_and_norms(
+    feature_map: FeatureMap, rows: Array, start: int, present: Array | None
+) -> tuple[Array, Array]:
+    if feature_map.dual:
+        return cast(KernelRows, feature_map).rows_and_norms(rows, start, present)
+    xp = array_namespace(rows) if hasattr(rows, "__array_namespace__") else np
+    features = feature_map(rows, xp)
+    return features, xp.vecdot(features, features)
+
+
+def _without_absent(block: Block) -> Block:
+    xp = array_namespace(block.weight)
+    pairs = zip(_masks(block), block.squared_norms, strict=True)
+    norms = tuple(xp.where(mask, norm, xp.zeros_like(norm)) for mask, norm in pairs)
+    return zeroed(block)._replace(squared_norms=norms)
+
+
+def _finite(block: Block) -> Block:
+    xp = array_namespace(block.weight)
+    for norm in block.squared_norms:
+        finite = xp.isfinite(norm)
+        if not xp.all(finite):
+            raise overflow_error(norm.dtype, block.start + int(xp.argmin(xp.astype(finite, xp.int8))))
+    return block
+
+
+def zero_where_absent(rows: Array, present: Array) -> Array:
+    """Rows with the absent ones set to zero; the same array if there are none."""
+    xp = array_namespace(present)
+    if xp is np and np.all(present):
+        return rows
+    if hasattr(rows, "indptr"):
+        kept = rows.copy()
+        kept.data = np.where(np.repeat(present, np.diff(rows.indptr)), rows.data, 0)
+        return kept
+    return xp.where(present[:, None], rows, xp.zeros((), dtype=rows.dtype, device=rows.device))
 
 
 def overflow_error(dtype: Any, row: int) -> ValueError:
     """What to raise when the features of a row leave the range of their type."""
+    name = str(dtype).rpartition(".")[2]
     return ValueError(
-        f"Squared distances overflow {np.dtype(dtype)} (row {row}): its values are too large for this "
+        f"Squared distances overflow {name} (row {row}): its values are too large for this "
         "precision or bandwidth. Rescale the data, or use float64."
     )

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Protocol, cast
 
+from powerkmeans.compute.executors.threads import Threads
 from powerkmeans.support.values import integer, shown, word, word_or
+from powerkmeans.types import Executor
 
 KERNEL_CHOICES = ("auto", "numpy", "compiled")
+
+
+class EngineOptions(Protocol):
+    """What every engine is told: bytes for what is kept of all rows, and which passes it may choose from."""
+
+    @property
+    def memory_budget(self) -> int: ...
+    @property
+    def kernel(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -45,10 +58,14 @@ class NumpyOptions:
         word(*KERNEL_CHOICES)("kernel", self.kernel)
 
 
-def engine_options(choice: object) -> NumpyOptions:
+# which executor works for which options: a new engine is a line here
+ENGINES: dict[type, Callable[[Any], Executor]] = {NumpyOptions: lambda options: Threads(options.n_threads)}
+
+
+def engine_options(choice: object) -> EngineOptions:
     """What ``choice`` asks for: options as they are, or a kernel by its name."""
-    if isinstance(choice, NumpyOptions):
-        return choice
+    if type(choice) in ENGINES:
+        return cast(EngineOptions, choice)
     if isinstance(choice, str) and choice in KERNEL_CHOICES:
         return NumpyOptions(kernel=choice)
     raise ValueError(

@@ -1,60 +1,49 @@
-"""Block functions to choose from: NumPy, which is the reference, and compiled, which is faster.
+"""Which code runs a block: the one place that chooses.
 
-``native/`` holds the C++ sources; an installation without a compiler has none of it and uses NumPy.
+The plain pass is the equations as written (``objective.block``), handed in by the caller; it takes everything.
+Faster ones declare what they take: memberships, maps, rows. Whatever none of them takes goes to the plain one.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any
 
-from powerkmeans.compute.native.compiled import CompiledKernel, RawInput
+import numpy as np
+
+from powerkmeans.compute.native.compiled import CompiledPass, FusedPass
 from powerkmeans.compute.native.library import find_target, why_missing
-from powerkmeans.features.maps.maps import CentredMap
-from powerkmeans.objective.block import PassInput, block_statistics
-from powerkmeans.types import Array, Block, FeatureMap, PassStatistics
-
-__all__ = ["Kernel", "RawInput", "choose_kernel"]
+from powerkmeans.objective.block import PassInput
+from powerkmeans.types import BlockFunction, Engine, FeatureMap, Pass, PassStatistics
 
 
-class Kernel(Protocol):
-    """How the sums of a block are computed."""
-
-    @property
-    def name(self) -> str: ...
-    def statistics(self, block: Block, inputs: PassInput) -> PassStatistics: ...
-    def raw_statistics(self, block: Block, raw: RawInput) -> PassStatistics: ...
-    def takes_raw(self, inputs: PassInput, maps: tuple[CentredMap, ...], rows: tuple[Array, ...]) -> bool: ...
-    def accelerated(self, feature_map: CentredMap) -> FeatureMap: ...
+def run_pass(engine: Engine, inputs: PassInput, plain: BlockFunction) -> PassStatistics:
+    """The sums over all rows, by the fastest code that takes them."""
+    chosen = choose_pass(engine, inputs)
+    return engine.fold(plain, inputs) if chosen is None else chosen.run(engine, inputs)
 
 
-class NumpyKernel:
-    """The equations as written."""
-
-    name = "numpy"
-
-    def statistics(self, block: Block, inputs: PassInput) -> PassStatistics:
-        return block_statistics(block, inputs)
-
-    def raw_statistics(self, block: Block, raw: RawInput) -> PassStatistics:
-        raise NotImplementedError("NumPy has no fused pass over raw rows.")
-
-    def takes_raw(self, inputs: PassInput, maps: tuple[CentredMap, ...], rows: tuple[Array, ...]) -> bool:
-        return False
-
-    def accelerated(self, feature_map: CentredMap) -> FeatureMap:
-        return feature_map
+def choose_pass(engine: Engine, inputs: PassInput) -> Pass | None:
+    """The first of the engine's passes that takes such inputs; None for the plain one."""
+    return next((candidate for candidate in engine.passes if candidate.takes(engine, inputs)), None)
 
 
-def choose_kernel(choice: str) -> Kernel:
-    """The kernel called ``choice``; "auto" is the compiled one where it is installed."""
-    if choice == "numpy":
-        return NumpyKernel()
+def available_passes(choice: str, xp: Any) -> tuple[Pass, ...]:
+    """The passes that ``choice`` allows, the fastest first: compiled ones where they are installed."""
+    if choice == "numpy" or xp is not np:
+        return ()
     target = find_target()
     if target is not None:
-        return CompiledKernel(target)
+        return FusedPass(target), CompiledPass(target)
     if choice == "compiled":
         raise ValueError(
             f"kernel='compiled' is not available: {why_missing()}. Install a C++ compiler (for example g++ or "
             "clang++) and run `python -m powerkmeans.compute.native`, or use engine='auto'."
         )
-    return NumpyKernel()
+    return ()
+
+
+def fastest(feature_map: FeatureMap, passes: tuple[Pass, ...]) -> FeatureMap:
+    """The map in the fastest form that the passes have of it."""
+    for candidate in passes:
+        feature_map = candidate.accelerated(feature_map)
+    return feature_map

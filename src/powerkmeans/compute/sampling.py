@@ -1,15 +1,24 @@
-"""Rows named by their content: a hash that does not depend on position, chunking or storage."""
+"""Rows drawn by their content: by a hash that does not depend on position, chunking or storage.
+
+Rows of weight 0 are never drawn and equal rows are one, with their weights added, so weights equal repetition; and
+the order of the rows does not matter.
+"""
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from powerkmeans.support.draws import stream
-from powerkmeans.types import Array
+from powerkmeans.compute.blocks import RowBlocks, zeroed
+from powerkmeans.support.draws import stream, thin
+from powerkmeans.types import Array, Block, Executor, RowSample
 
+# a sample of a file goes by all hashes if these many bytes per row fit the budget, else by those of this many
+# times as many candidates
+BYTES_PER_HASH, CANDIDATES = 64, 4
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
 _SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
@@ -39,17 +48,6 @@ def row_hashes(
         if present is not None:
             total += ~present[index] * factor[-1]
     return _mix(total)
-
-
-def zero_where_absent(rows: Array, present: Array) -> Array:
-    """Rows with the absent ones set to zero; the same array if there are none."""
-    if np.all(present):
-        return rows
-    if hasattr(rows, "indptr"):
-        kept = rows.copy()
-        kept.data = np.where(np.repeat(present, np.diff(rows.indptr)), rows.data, 0)
-        return kept
-    return np.where(present[:, None], rows, rows.dtype.type(0))
 
 
 def _words(values: Array) -> NDArray[np.uint64]:
@@ -134,3 +132,31 @@ class Distinct:
             self._largest = self._hashes[self._most - 1]
         kept = (self._hashes <= self._largest) | self._heavy(2)
         self._hashes, self._rows, self._weight = self._hashes[kept], self._rows[kept], self._weight[kept]
+
+
+def draw_sample(blocks: RowBlocks, executor: Executor, size: int, seed: int, budget: int | None) -> RowSample:
+    """Draw up to ``size`` distinct rows by weight; with a budget, hashes of all rows are held only within it."""
+    exact = budget is None or blocks.n_rows * BYTES_PER_HASH <= budget
+    found = _distinct(blocks, executor, size, seed, blocks.n_rows if exact else CANDIDATES * size)
+    kept, stands_for = thin(found.times, found.weight, size)
+    chosen = found.rows[kept]
+    present = None if blocks.present is None else blocks.present[:, chosen].T
+    return RowSample(blocks.take(chosen), stands_for, present, found.n_distinct, chosen)
+
+
+def _distinct(blocks: RowBlocks, executor: Executor, size: int, seed: int, most: int) -> Candidates:
+    """Distinct rows to draw ``size`` from: all, or the heavy ones and ``most`` others."""
+    named = zip(blocks.views.keys, blocks.views.arrays, strict=True)
+    columns = [multipliers(view.shape[1], key, seed) for key, view in named]
+    found = Distinct(size, most)
+    with closing(executor.run(_hashed, blocks, columns)) as parts:
+        for start, hashes, weight in parts:
+            found.add(hashes, start, weight)
+    return found.candidates()
+
+
+def _hashed(
+    block: Block, columns: list[NDArray[np.uint64]]
+) -> tuple[int, NDArray[np.uint64], NDArray[np.float64]]:
+    hashes = row_hashes(zeroed(block).views, columns, block.present)
+    return block.start, hashes, np.asarray(block.weight, dtype=np.float64)

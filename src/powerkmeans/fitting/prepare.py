@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from powerkmeans.compute.blocks import zero_where_absent
 from powerkmeans.compute.engine import open_engine
-from powerkmeans.compute.passes import Kernel, choose_kernel
-from powerkmeans.compute.sampling import multipliers, row_hashes, zero_where_absent
+from powerkmeans.compute.sampling import multipliers, row_hashes
 from powerkmeans.features.bandwidth import median_distance, median_rows
 from powerkmeans.features.kernels import KERNELS, draw_frequencies
 from powerkmeans.features.maps.exact import PRECOMPUTED, CentredKernel, ExactMap, make_exact
@@ -46,7 +46,6 @@ class Prepared(NamedTuple):
 
     rows: Engine
     engine: Engine
-    kernel: Kernel
     views: Views
     maps: tuple[CentredMap, ...]
     scatter: Float64Array
@@ -89,7 +88,6 @@ def prepare_features(views: Views, settings: Settings, seed: int) -> Prepared:
 
 def _prepare(views: Views, own: tuple[ViewSettings, ...], settings: Settings, seed: int) -> Prepared:
     rows = open_engine(settings.engine, views)
-    kernel = choose_kernel(rows.kernel)
     sample, samples = _samples(rows, views, settings, seed)
     varied = [len(part.weight) > 1 for part in samples]
     if not all(varied):
@@ -122,7 +120,7 @@ def _prepare(views: Views, own: tuple[ViewSettings, ...], settings: Settings, se
     scatter = scatter * scales**2
     check_weighted(views.names, scatter, float(sums.total), features.dtype)
     measured = centred, scatter, sample, tuple(samples), bandwidths, notes
-    prepared = Prepared(rows, features, kernel, views, *measured, own)
+    prepared = Prepared(rows, features, views, *measured, own)
     if not prepared.dual:
         return prepared
     n_rows = max(EXPLICIT_ROWS, 2 * settings.n_clusters)
@@ -177,10 +175,8 @@ def _prepare_varied(
 def seen_through(
     rows: Engine, maps: tuple[CentredMap | ExactMap, ...], settings: Settings, keep: bool = True
 ) -> Engine:
-    """Rows through maps, in the fastest form that there is of them."""
-    kernel = choose_kernel(rows.kernel)
-    fast = tuple(m if isinstance(m, ExactMap) else kernel.accelerated(m) for m in maps)
-    return rows.with_features(fast, keep=keep, working=WORKING_PER_CLUSTER * settings.n_clusters)
+    """Rows through maps."""
+    return rows.with_features(maps, keep=keep, working=WORKING_PER_CLUSTER * settings.n_clusters)
 
 
 def _scales(scatter: Float64Array, sums: ScatterSums, settings: Settings) -> Float64Array:

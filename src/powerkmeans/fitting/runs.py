@@ -110,7 +110,7 @@ def tell_beginning(full: Task, task: Task, critical: float | None, listener: Lis
     prepared, problem = full.prepared, full.problem
     for note in prepared.notes:
         listener.note(note)
-    listener.note(f"kernel: {prepared.kernel.name}")
+    listener.note(f"kernel: {prepared.engine.code}")
     if task is not full:
         listener.note(f"annealing on {task.prepared.engine.n_samples} rows, then k-means steps on all")
     listener.note(_about_critical(critical))

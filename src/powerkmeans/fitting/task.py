@@ -8,9 +8,9 @@ from functools import cached_property
 
 import numpy as np
 
+from powerkmeans.compute.blocks import zero_where_absent
 from powerkmeans.compute.engine import open_engine
-from powerkmeans.compute.passes import RawInput
-from powerkmeans.compute.sampling import zero_where_absent
+from powerkmeans.compute.passes import run_pass
 from powerkmeans.features.maps.maps import IdentityMap, make_centred
 from powerkmeans.fitting.prepare import SAMPLE_BYTES, Prepared, subsample
 from powerkmeans.inputs.settings import Settings
@@ -43,13 +43,8 @@ class Task:
 
     def run_pass(self, parameters: Parameters, s: float) -> PassStatistics:
         """All sums over the data that one iteration needs."""
-        prepared, kernel = self.prepared, self.prepared.kernel
-        inputs = prepare_training(parameters, s, self.problem, prepared.engine.dtype)
-        if self.problem.dual:
-            return prepared.engine.fold(block_statistics, inputs)
-        if not prepared.engine.stored and kernel.takes_raw(inputs, prepared.maps, prepared.views.arrays):
-            return prepared.rows.fold(kernel.raw_statistics, RawInput(inputs, prepared.maps))
-        return prepared.engine.fold(kernel.statistics, inputs)
+        engine = self.prepared.engine
+        return run_pass(engine, prepare_training(parameters, s, self.problem, engine.dtype), block_statistics)
 
     def minimise(
         self,

@@ -12,7 +12,7 @@ import numpy as np
 
 from powerkmeans.compute.blas import single_threaded_blas
 from powerkmeans.compute.engine import open_engine
-from powerkmeans.compute.passes import choose_kernel
+from powerkmeans.compute.passes import run_pass
 from powerkmeans.features.maps.exact import CentredKernel
 from powerkmeans.features.maps.maps import whole
 from powerkmeans.models.model import Model
@@ -67,8 +67,8 @@ def model_statistics(model: Model, views: Views, engine: object, *, precise: boo
     dtype = np.dtype(np.float64) if precise else model.dtype
     with single_threaded_blas():
         rows = _open(model, views, engine, dtype)
-        statistics = block_statistics if model.problem.dual else choose_kernel(rows.kernel).statistics
-        return rows.fold(statistics, prepare(model.parameters, model.s, model.problem, dtype))
+        inputs = prepare(model.parameters, model.s, model.problem, dtype)
+        return run_pass(rows, inputs, block_statistics)
 
 
 def precise_evidence(model: Model, views: Views, engine: object) -> Evidence:
@@ -100,9 +100,7 @@ def _open(
 ) -> Engine:
     """Rows seen through the model's maps, in the given precision."""
     rows = open_engine(engine, model.used(views))
-    kernel = choose_kernel(rows.kernel)
     fitted = (m.for_new(order_only=labels_only) if isinstance(m, CentredKernel) else m for m in model.maps)
-    typed = (replace(m, dtype=dtype.name) for m in fitted)
-    maps = tuple(kernel.accelerated(m) for m in typed)
+    maps = tuple(replace(m, dtype=dtype.name) for m in fitted)
     working = WORKING_PER_CLUSTER * len(model.parameters.centers)
     return rows.with_features(maps, keep=False, working=working)

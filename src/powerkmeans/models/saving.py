@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from powerkmeans.compute.sampling import zero_where_absent
+from powerkmeans.compute.blocks import zero_where_absent
 from powerkmeans.exceptions import ModelFileError
 from powerkmeans.features.maps.exact import CentredKernel, ExactMap
 from powerkmeans.features.maps.maps import CentredMap, FourierMap, IdentityMap, NystroemMap

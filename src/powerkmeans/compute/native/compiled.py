@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, TypeGuard
 
 import numpy as np
 
@@ -11,8 +11,8 @@ from powerkmeans.compute.blocks import overflow_error
 from powerkmeans.compute.native.arguments import MEMBERSHIPS, MapCall, PassCall
 from powerkmeans.compute.native.library import Library, open_library
 from powerkmeans.features.maps.maps import CentredMap, FourierMap
-from powerkmeans.objective.block import PassInput, block_statistics
-from powerkmeans.types import Array, Block, FeatureMap, PassStatistics
+from powerkmeans.objective.block import PassInput
+from powerkmeans.types import Array, Block, Engine, FeatureMap, PassStatistics
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,7 @@ class FastMap:
 
     exact: CentredMap
     target: str
+    dual: ClassVar[bool] = False
 
     @property
     def n_outputs(self) -> int:
@@ -43,8 +44,8 @@ class FastMap:
 
 
 @dataclass(frozen=True)
-class CompiledKernel:
-    """Fused sums of a block, from features or from raw rows. What it does not take goes to NumPy."""
+class CompiledPass:
+    """Sums of a block of features, fused: each number is read once."""
 
     target: str
 
@@ -52,46 +53,63 @@ class CompiledKernel:
     def name(self) -> str:
         return f"compiled for {self.target}"
 
-    def takes(self, inputs: PassInput) -> bool:
+    def takes(self, engine: Engine, inputs: PassInput) -> bool:
         """Whether the library knows such a pass: its membership, and centroids that have coordinates."""
         return type(inputs.membership) in MEMBERSHIPS and not any(inputs.dual)
 
-    def statistics(self, block: Block, inputs: PassInput) -> PassStatistics:
+    def run(self, engine: Engine, inputs: PassInput) -> PassStatistics:
+        return engine.fold(self.sums, inputs)
+
+    def sums(self, block: Block, inputs: PassInput) -> PassStatistics:
         """As ``objective.block.block_statistics``."""
-        return self._run(block, inputs, None) if self.takes(inputs) else block_statistics(block, inputs)
+        return _sums(self.target, block, inputs, None)
 
-    def raw_statistics(self, block: Block, raw: RawInput) -> PassStatistics:
-        """The same from raw rows: their features are made a tile at a time and never stored."""
-        return self._run(block, raw.inputs, raw.maps)
-
-    def takes_raw(self, inputs: PassInput, maps: tuple[CentredMap, ...], rows: tuple[Array, ...]) -> bool:
-        """Whether ``raw_statistics`` can do without stored features of such rows."""
-        return self.takes(inputs) and all(takes_rows(m, r) for m, r in zip(maps, rows, strict=True))
-
-    def accelerated(self, feature_map: CentredMap) -> FeatureMap:
+    def accelerated(self, feature_map: FeatureMap) -> FeatureMap:
         """The map, or a faster form of it."""
         return FastMap(feature_map, self.target) if is_fourier(feature_map) else feature_map
 
-    def _run(self, block: Block, inputs: PassInput, maps: tuple[CentredMap, ...] | None) -> PassStatistics:
-        call = PassCall(block, inputs, maps)
-        row = _library(self.target).run_pass(call)
-        if row >= 0:
-            raise overflow_error(call.dtype, block.start + row)
-        call.sums.loss, call.sums.hard_cost = call.totals
-        return call.sums
+
+@dataclass(frozen=True)
+class FusedPass(CompiledPass):
+    """The same from raw rows, where features are not stored: they are made a tile at a time and never written."""
+
+    def takes(self, engine: Engine, inputs: PassInput) -> bool:
+        """Whether the library also makes features of such rows."""
+        rows = zip(engine.maps, engine.views.arrays, strict=True)
+        return not engine.stored and super().takes(engine, inputs) and all(takes_rows(m, r) for m, r in rows)
+
+    def run(self, engine: Engine, inputs: PassInput) -> PassStatistics:
+        maps = tuple(feature_map.exact for feature_map in engine.maps)  # type: ignore[attr-defined]
+        return engine.raw.fold(self.raw_sums, RawInput(inputs, maps))
+
+    def raw_sums(self, block: Block, raw: RawInput) -> PassStatistics:
+        return _sums(self.target, block, raw.inputs, raw.maps)
+
+    def accelerated(self, feature_map: FeatureMap) -> FeatureMap:
+        return feature_map
 
 
-def is_fourier(feature_map: FeatureMap) -> bool:
+def _sums(target: str, block: Block, inputs: PassInput, maps: tuple[CentredMap, ...] | None) -> PassStatistics:
+    call = PassCall(block, inputs, maps)
+    row = _library(target).run_pass(call)
+    if row >= 0:
+        raise overflow_error(call.dtype, block.start + row)
+    call.sums.loss, call.sums.hard_cost = call.totals
+    return call.sums
+
+
+def is_fourier(feature_map: FeatureMap) -> TypeGuard[CentredMap]:
     """Whether this is the map that the library computes, and not one that only derives from it."""
     return type(feature_map) is CentredMap and type(feature_map.base) is FourierMap
 
 
-def takes_rows(feature_map: CentredMap, rows: Array) -> bool:
+def takes_rows(feature_map: FeatureMap, rows: Array) -> bool:
     """Whether the library can map such rows: dense ones, in the precision that the map works in."""
-    if not is_fourier(feature_map) or hasattr(rows, "toarray"):
+    exact = feature_map.exact if isinstance(feature_map, FastMap) else feature_map
+    if not is_fourier(exact) or hasattr(rows, "toarray"):
         return False
-    frequencies = feature_map.base.frequencies
-    return rows.dtype == frequencies.dtype == np.dtype(feature_map.dtype) == feature_map.mean.dtype
+    frequencies = exact.base.frequencies
+    return bool(rows.dtype == frequencies.dtype == np.dtype(exact.dtype) == exact.mean.dtype)
 
 
 def _library(target: str) -> Library:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,7 @@ class ExactMap:
     noise: float
     training: bool = False
     order_only: bool = False
+    dual: ClassVar[bool] = True
 
     @property
     def n_components(self) -> int:
@@ -88,6 +89,7 @@ class CentredKernel(CentredMap):
     """
 
     base: ExactMap
+    dual: ClassVar[bool] = True
 
     def __call__(self, X: Array, xp: Any) -> Array:
         return self.rows_and_norms(X, 0, None)[0]

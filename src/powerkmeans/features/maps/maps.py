@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -25,6 +25,7 @@ class FourierMap:
 
     origin: Array
     frequencies: Array
+    dual: ClassVar[bool] = False
 
     @property
     def n_components(self) -> int:
@@ -52,6 +53,7 @@ class IdentityMap:
     """The rows themselves: plain (power) k-means."""
 
     n_components: int
+    dual: ClassVar[bool] = False
 
     @property
     def n_outputs(self) -> int:
@@ -74,6 +76,7 @@ class NystroemMap:
     normalization: Array
     kernel: str
     bandwidth: float
+    dual: ClassVar[bool] = False
 
     @property
     def n_components(self) -> int:
@@ -113,6 +116,7 @@ class CentredMap:
     mean: Array
     dtype: str
     scale: float = 1.0
+    dual: ClassVar[bool] = False
 
     @property
     def n_outputs(self) -> int:

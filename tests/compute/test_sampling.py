@@ -6,9 +6,8 @@ from scipy import sparse
 
 from helpers import make_views
 from powerkmeans import KernelPowerKMeans
-from powerkmeans.compute.engine import RowEngine
+from powerkmeans.compute.engine import open_engine
 from powerkmeans.compute.sampling import multipliers, row_hashes, uniforms
-from powerkmeans.engines import NumpyOptions
 
 
 def hashes(X):
@@ -49,7 +48,7 @@ def test_hashes_look_uniform():
 
 def engine(X, weight=None):
     weight = np.ones(len(X)) if weight is None else np.asarray(weight, dtype=float)
-    return RowEngine(make_views([X], weight), NumpyOptions())
+    return open_engine("auto", make_views([X], weight))
 
 
 @pytest.mark.parametrize("size", [20, 1000])
@@ -81,7 +80,7 @@ def test_an_absent_row_is_not_a_row_of_zeros():
     views = make_views(
         [np.zeros((4, 2)), np.arange(4.0)[:, None] // 2], present=np.array([[1, 1], [0, 1]] * 2) > 0
     )
-    sample = RowEngine(views, NumpyOptions()).sample(10, 0)
+    sample = open_engine("auto", views).sample(10, 0)
     assert len(sample.weight) == 4
     assert sorted(map(tuple, sample.present.tolist())) == [(False, True)] * 2 + [(True, True)] * 2
 

@@ -13,11 +13,10 @@ from scipy.spatial.distance import cdist
 from helpers import blobs, make_engine, make_present, make_problem, make_views
 from powerkmeans import KernelPowerKMeans
 from powerkmeans.compute import passes
-from powerkmeans.compute.engine import RowEngine
-from powerkmeans.compute.native.compiled import CompiledKernel, FastMap
+from powerkmeans.compute.engine import open_engine
+from powerkmeans.compute.native.compiled import CompiledPass, FastMap, FusedPass, RawInput
 from powerkmeans.compute.native.library import TARGETS, open_library
-from powerkmeans.compute.passes import RawInput, choose_kernel
-from powerkmeans.engines import NumpyOptions
+from powerkmeans.compute.passes import available_passes, fastest
 from powerkmeans.features.maps.maps import make_centred, make_fourier
 from powerkmeans.objective import block
 from powerkmeans.objective.block import block_statistics, prepare
@@ -33,7 +32,7 @@ SHAPES = [(1, 1, (1,)), (64, 3, (5,)), (65, 13, (17,)), (1000, 25, (216,)), (333
 
 @pytest.fixture(params=BUILT or [pytest.param("none", marks=needs_library)])
 def compiled(request):
-    return CompiledKernel(request.param)
+    return CompiledPass(request.param)
 
 
 def random_problem(shape, dtype, membership, missing, seed=0):
@@ -66,7 +65,7 @@ def test_sums_are_those_of_numpy(compiled, dtype, membership, missing, shape, s)
     views, weight, present, problem, parameters = random_problem(shape, dtype, membership, missing)
     engine = make_engine(views, weight, present=present)
     inputs = prepare(parameters, s, problem, np.dtype(dtype))
-    assert_same(engine.fold(compiled.statistics, inputs), engine.fold(block_statistics, inputs), dtype)
+    assert_same(engine.fold(compiled.sums, inputs), engine.fold(block_statistics, inputs), dtype)
 
 
 def undecided(views, parameters):
@@ -83,7 +82,7 @@ def undecided(views, parameters):
 @pytest.mark.parametrize("membership", [("fuzzy", 2.0), *(("possibilistic", m) for m in (1.6, 2.0, 4.0))])
 @pytest.mark.parametrize("name", ["numpy", *BUILT])
 def test_sums_in_single_precision_are_those_in_double(name, membership, shape, s):
-    statistics = block_statistics if name == "numpy" else CompiledKernel(name).statistics
+    statistics = block_statistics if name == "numpy" else CompiledPass(name).sums
     views, weight, _, problem, parameters = random_problem(shape, np.float32, membership, False)
     if s == -math.inf:
         weight[undecided(views, parameters)] = 0
@@ -97,7 +96,7 @@ def test_sums_in_single_precision_are_those_in_double(name, membership, shape, s
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("s", [-1.0, -20.0, -math.inf])
 def test_clusters_far_from_the_origin_keep_their_distances(name, dtype, s):
-    statistics = block_statistics if name == "numpy" else CompiledKernel(name).statistics
+    statistics = block_statistics if name == "numpy" else CompiledPass(name).sums
     rng = np.random.default_rng(0)
     X = (1000 + rng.normal(size=(200, 5))).astype(dtype)
     centers = X[:4].astype(float) + 0.5
@@ -126,7 +125,7 @@ def test_the_precision_is_that_of_the_pass_not_of_the_weights(compiled):
     X, _ = blobs(3, spread=0.1)
     engine = make_engine([X], np.ones(len(X), dtype=np.float32))
     inputs = prepare(Parameters(X[::40], np.ones(1)), -2.0, make_problem([X]), np.dtype(np.float64))
-    assert_same(engine.fold(compiled.statistics, inputs), engine.fold(block_statistics, inputs), np.float64)
+    assert_same(engine.fold(compiled.sums, inputs), engine.fold(block_statistics, inputs), np.float64)
 
 
 def fourier_maps(widths, dtype, seed=0, n_frequencies=9, bandwidth=1.0):
@@ -153,9 +152,9 @@ def test_sums_from_raw_rows_are_those_of_their_features(compiled, dtype, members
     problem = make_problem([0.3 * rng.normal(size=(10, 18)) for _ in maps], membership)
     parameters = replace(parameters, centers=0.2 * rng.normal(size=(shape[1], 18 * len(maps))))
     inputs = prepare(parameters, s, problem, np.dtype(dtype))
-    rows = RowEngine(make_views(views, weight, present), NumpyOptions())
-    assert compiled.takes_raw(inputs, maps, tuple(views))
-    found = rows.fold(compiled.raw_statistics, RawInput(inputs, maps))
+    rows, fused = open_engine("auto", make_views(views, weight, present)), FusedPass(compiled.target)
+    assert fused.takes(rows.with_features(maps, keep=False), inputs)
+    found = rows.fold(fused.raw_sums, RawInput(inputs, maps))
     assert_same(found, rows.with_features(maps, keep=False).fold(block_statistics, inputs), dtype)
 
 
@@ -173,11 +172,12 @@ def test_features_are_those_of_numpy_at_any_phase(compiled, dtype, size):
 @needs_library
 def test_maps_that_the_library_cannot_take_are_left_alone():
     (exact,) = fourier_maps((3,), np.float32)
-    kernel = choose_kernel("compiled")
     X = np.random.default_rng(0).normal(size=(5, 3))
     inputs = prepare(Parameters(np.zeros((2, 18)), np.ones(1)), -2.0, make_problem([np.eye(18)]), X.dtype)
-    assert not kernel.takes_raw(inputs, (exact,), (X,))  # float64 rows, a float32 map
-    assert np.array_equal(kernel.accelerated(exact)(X, np), exact(X, np))
+    chosen = available_passes("compiled", np)
+    engine = open_engine("auto", make_views([X])).with_features((exact,), keep=False)
+    assert not chosen[0].takes(engine, inputs)  # float64 rows, a float32 map
+    assert np.array_equal(fastest(exact, chosen)(X, np), exact(X, np))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -189,7 +189,7 @@ def test_extreme_scales_and_exponents(compiled, dtype, scale, s):
     problem = make_problem([X.astype(float)], "possibilistic")
     inputs = prepare(Parameters(X[:5].astype(float), np.ones(1)), s, problem, np.dtype(dtype))
     engine = make_engine([X])
-    found, expected = engine.fold(compiled.statistics, inputs), engine.fold(block_statistics, inputs)
+    found, expected = engine.fold(compiled.sums, inputs), engine.fold(block_statistics, inputs)
     for name in SUMS:
         a, b = (np.asarray(getattr(sums, name), float) for sums in (found, expected))
         # distances are rounded in another order, and s multiplies what that does to their logarithms
@@ -203,9 +203,9 @@ def test_rows_that_overflow_are_named(compiled):
     X[70] = 3e38
     problem = make_problem([np.eye(18)])
     inputs = prepare(Parameters(np.zeros((2, 18)), np.ones(1)), -2.0, problem, np.dtype(np.float32))
-    rows = RowEngine(make_views([X]), NumpyOptions())
+    rows = open_engine("auto", make_views([X]))
     with pytest.raises(ValueError, match=r"overflow float32 \(row 70\)"):
-        rows.fold(compiled.raw_statistics, RawInput(inputs, (exact,)))
+        rows.fold(FusedPass(compiled.target).raw_sums, RawInput(inputs, (exact,)))
 
 
 @needs_library
@@ -225,9 +225,9 @@ def test_kernels_travel_between_processes(compiled):
 
 def test_without_a_library_there_is_numpy(monkeypatch):
     monkeypatch.setattr(passes, "find_target", lambda: None)
-    assert choose_kernel("auto").name == "numpy"
+    assert available_passes("auto", np) == ()
     with pytest.raises(ValueError, match=r"run `python -m powerkmeans.compute.native`"):
-        choose_kernel("compiled")
+        available_passes("compiled", np)
     X, _ = blobs()
     with pytest.raises(ValueError, match="kernel='compiled' is not available"):
         KernelPowerKMeans(3, engine="compiled").fit(X)
@@ -238,7 +238,7 @@ def test_without_a_library_there_is_numpy(monkeypatch):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("s", [-1e-310, -1e-30, -1e-15, -1e-7, -1e-3])
 def test_exponents_that_vanish_give_the_geometric_mean(name, dtype, s):
-    statistics = block_statistics if name == "numpy" else CompiledKernel(name).statistics
+    statistics = block_statistics if name == "numpy" else CompiledPass(name).sums
     X, _ = blobs(3, spread=1.0)
     centers = X[5::40].astype(dtype).astype(float) + 1
     logarithms = np.log(np.sum((X.astype(dtype).astype(float)[:, None] - centers) ** 2, axis=2))
@@ -254,7 +254,7 @@ def test_exponents_that_vanish_give_the_geometric_mean(name, dtype, s):
 @pytest.mark.parametrize("s", [-0.9, -0.3, -0.1, -0.02])
 def test_gentle_exponents_keep_all_digits(name, s):
     """One centroid near, 24 as far as leaves the mean of the powers at each of some values."""
-    statistics = block_statistics if name == "numpy" else CompiledKernel(name).statistics
+    statistics = block_statistics if name == "numpy" else CompiledPass(name).sums
     k, X = 25, np.zeros((1, 25))
     for left in np.geomspace(1e-14, 0.5, 40):
         X[0, 0] = 1 - math.sqrt(left)
@@ -269,7 +269,7 @@ def test_gentle_exponents_keep_all_digits(name, s):
 @pytest.mark.parametrize("name", ["numpy", *BUILT])
 @pytest.mark.parametrize("s", [-1e-310, -1e-30, -1e38, -1e300])
 def test_exponents_beyond_single_precision_are_limits(name, s):
-    statistics = block_statistics if name == "numpy" else CompiledKernel(name).statistics
+    statistics = block_statistics if name == "numpy" else CompiledPass(name).sums
     X, _ = blobs(3, spread=1.0)
     inputs = prepare(Parameters(X[::40], np.ones(1)), s, make_problem([X]), np.dtype(np.float32))
     sums = make_engine([X.astype(np.float32)]).fold(statistics, inputs)

@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from helpers import blobs, make_engine, make_present, make_problem
+from helpers import blobs, make_engine, make_present, make_problem, make_views
 from powerkmeans import KernelPowerKMeans
+from powerkmeans.compute.engine import open_engine
 from powerkmeans.compute.native.arguments import MapCall, PassCall
-from powerkmeans.compute.native.compiled import CompiledKernel, FastMap
+from powerkmeans.compute.native.compiled import CompiledPass, FastMap, FusedPass, RawInput
 from powerkmeans.compute.native.library import TARGETS, open_library
-from powerkmeans.compute.passes import RawInput, choose_kernel
+from powerkmeans.compute.passes import available_passes, fastest, run_pass
 from powerkmeans.engines import NumpyOptions
 from powerkmeans.features.maps.maps import (
     CentredMap,
@@ -37,7 +38,7 @@ N, K, WIDTHS = 20, 3, (4, 6)
 
 @pytest.fixture(params=BUILT or [pytest.param("none", marks=needs_library)])
 def compiled(request):
-    return CompiledKernel(request.param)
+    return CompiledPass(request.param)
 
 
 def make_pass(dtype=np.float64, raw=False):
@@ -206,7 +207,7 @@ def test_arrays_of_any_layout_are_read_right(compiled, layout):
     block = block._replace(
         views=tuple(np.where(there[:, None], v, 0) for v, there in zip(block.views, block.present, strict=True))
     )
-    expected = compiled.raw_statistics(block, RawInput(inputs, maps))
+    expected = FusedPass(compiled.target).raw_sums(block, RawInput(inputs, maps))
     inputs = replace(
         inputs,
         projections=tuple(map(layout, inputs.projections)),
@@ -214,7 +215,7 @@ def test_arrays_of_any_layout_are_read_right(compiled, layout):
     )
     maps = tuple(spoilt_map(spoilt_map(m, "frequencies", layout), "mean", layout) for m in maps)
     block = block._replace(views=tuple(map(layout, block.views)), weight=layout(block.weight))
-    found = compiled.raw_statistics(block, RawInput(inputs, maps))
+    found = FusedPass(compiled.target).raw_sums(block, RawInput(inputs, maps))
     for name in ("mass", "moment", "scatter", "residual", "sizes"):
         assert np.array_equal(getattr(found, name), getattr(expected, name)), name
 
@@ -226,7 +227,7 @@ def test_rows_and_weights_of_other_types_are_converted(compiled, dtype):
         views=tuple(np.round(v).astype(dtype) for v in block.views), weight=block.weight.astype(dtype)
     )
     plain = whole._replace(views=tuple(v.astype(float) for v in whole.views), weight=whole.weight.astype(float))
-    found, expected = (compiled.statistics(b, inputs) for b in (whole, plain))
+    found, expected = (compiled.sums(b, inputs) for b in (whole, plain))
     assert np.array_equal(found.moment, expected.moment)
     assert found.loss == expected.loss
 
@@ -273,8 +274,9 @@ def test_a_membership_that_the_library_does_not_know_goes_to_numpy(compiled):
     for membership in (Bounded(2.0), Bounded(2.0, name="possibilistic"), Bounded(2.0, name="fuzzy")):
         problem = replace(make_problem([X], "possibilistic"), membership=membership)
         inputs = prepare(Parameters(X[::40], np.ones(1)), -2.0, problem, X.dtype)
-        found, expected = (make_engine([X]).fold(f, inputs) for f in (compiled.statistics, block_statistics))
-        assert not compiled.takes(inputs)
+        engine = make_engine([X])
+        found, expected = run_pass(engine, inputs, block_statistics), engine.fold(block_statistics, inputs)
+        assert not compiled.takes(engine, inputs)
         assert np.array_equal(found.moment, expected.moment)
         assert found.loss == expected.loss
         with pytest.raises(ValueError, match="does not know the membership Bounded"):
@@ -310,10 +312,12 @@ def test_maps_that_derive_from_the_fourier_map_are_left_alone():
 
     exact = fourier(3, 5)
     doubled = Doubled(exact.base, exact.mean, exact.dtype)
-    assert choose_kernel("compiled").accelerated(doubled) is doubled
+    assert fastest(doubled, available_passes("compiled", np)) is doubled
 
 
 def test_a_raw_pass_is_not_offered_for_unknown_memberships(compiled):
     block, inputs, maps = make_pass(raw=True)
-    assert compiled.takes_raw(inputs, maps, block.views)
-    assert not compiled.takes_raw(replace(inputs, membership=Bounded(2.0)), maps, block.views)
+    engine = open_engine("auto", make_views(block.views, block.weight)).with_features(maps, keep=False)
+    fused = FusedPass(compiled.target)
+    assert fused.takes(engine, inputs)
+    assert not fused.takes(engine, replace(inputs, membership=Bounded(2.0)))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from benchmarks.fuzz import sanitized, shapes
 
-from powerkmeans.compute.native.compiled import CompiledKernel
+from powerkmeans.compute.native import compiled
 from powerkmeans.compute.native.library import find_target
 
 pytestmark = pytest.mark.skipif(find_target() is None, reason="powerkmeans was installed without a C++ compiler")
@@ -23,13 +23,13 @@ def test_random_passes_agree_or_are_refused():
 
 @pytest.mark.parametrize("name", shapes.ANY)
 def test_a_wrong_sum_is_noticed(monkeypatch, capsys, name):
-    def wrong(self, block, inputs, maps):
-        sums = real(self, block, inputs, maps)
+    def wrong(target, block, inputs, maps):
+        sums = real(target, block, inputs, maps)
         setattr(sums, name, getattr(sums, name) * 1.01)
         return sums
 
-    real = CompiledKernel._run
-    monkeypatch.setattr(CompiledKernel, "_run", wrong)
+    real = compiled._sums
+    monkeypatch.setattr(compiled, "_sums", wrong)
     monkeypatch.setattr(sys, "argv", ["shapes", "--count", "12"])
     assert shapes.main() == 1
     assert "of what is allowed in float" in capsys.readouterr().out

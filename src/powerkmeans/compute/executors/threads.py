@@ -1,0 +1,74 @@
+"""Threads of this process: blocks of NumPy rows, a few of them in work at a time."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import closing
+from itertools import chain, islice
+from typing import Any
+
+import numpy as np
+
+from powerkmeans.compute.blas import single_threaded_blas
+from powerkmeans.types import Block, Blocks, P, T
+
+# blocks per thread that are read before they are needed
+BLOCKS_AHEAD = 4
+
+
+class Threads:
+    """Runs functions of blocks by threads; they end with the last engine that has them."""
+
+    def __init__(self, n_threads: int | None = None) -> None:
+        self._n_threads = n_threads
+        self._pool: ThreadPoolExecutor | None = None
+        self._size = 0
+
+    @property
+    def xp(self) -> Any:
+        return np
+
+    def place(self, inputs: P) -> P:
+        """Rows and parameters are in one memory."""
+        return inputs
+
+    def fetch(self, result: T) -> T:
+        """So are results."""
+        return result
+
+    def run(self, function: Callable[[Block, P], T], blocks: Blocks, inputs: P) -> Generator[T, None, None]:
+        """Yield ``function(block, inputs)`` in the order of the blocks."""
+
+        def quiet(block: Block) -> T:
+            # infinities and underflow are legitimate limits in the equations; NaN and 0-division are not
+            with np.errstate(over="ignore", under="ignore"), single_threaded_blas():
+                return function(block, inputs)
+
+        with single_threaded_blas() as allowed, closing(blocks.read()) as waiting:
+            n_threads, first = self._n_threads or allowed, list(islice(waiting, 2))
+            if n_threads == 1 or len(first) < 2:
+                yield from map(quiet, chain(first, waiting))
+            else:
+                yield from self._in_order(quiet, chain(first, waiting), n_threads)
+
+    def _in_order(
+        self, quiet: Callable[[Block], T], waiting: Iterator[Block], n_threads: int
+    ) -> Generator[T, None, None]:
+        pool = self._workers(n_threads)
+        running = deque(pool.submit(quiet, block) for block in islice(waiting, BLOCKS_AHEAD * n_threads))
+        try:
+            while running:
+                result = running.popleft().result()
+                running.extend(pool.submit(quiet, block) for block in islice(waiting, 1))
+                yield result
+        finally:  # nothing goes on behind an error
+            for ahead in running:
+                ahead.cancel()
+            wait(running)
+
+    def _workers(self, size: int) -> ThreadPoolExecutor:
+        if self._pool is None or self._size < size:
+            self._pool, self._size = ThreadPoolExecutor(size, "powerkmeans"), size
+        return self._pool

@@ -1,0 +1,23 @@
+"""Arrays brought to where rows live, and results back: what executors need to move things that hold arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+from powerkmeans.types import Array
+
+
+def moved(value: Any, kind: type, move: Callable[[Array], Array]) -> Any:
+    """``value`` with every array of one kind in it moved: in tuples, dataclasses and maps, however deep."""
+    if isinstance(value, kind):
+        return move(value)
+    if isinstance(value, tuple):
+        parts = [moved(part, kind, move) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    if is_dataclass(value) and not isinstance(value, type):
+        old = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
+        new = {name: moved(part, kind, move) for name, part in old.items()}
+        return value if all(new[name] is part for name, part in old.items()) else replace(value, **new)
+    return value

@@ -1,0 +1,85 @@
+"""A new engine is one module and one line in a registry: the public estimators take it, the source unchanged."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import toy_engine
+from helpers import blobs
+from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, open_source
+from powerkmeans.compute.options import ENGINES
+
+
+@pytest.fixture(autouse=True)
+def registered(monkeypatch):
+    monkeypatch.setitem(ENGINES, toy_engine.StrictOptions, toy_engine.Strict)
+
+
+X, _ = blobs(4, 6, 80, 1.5)
+MAPS = ["nystroem", "rff", "orf", "identity", "exact"]
+
+
+def both(make, data, **fit):
+    """The same fit by the toy engine and by NumPy."""
+    return [make(engine=engine).fit(data, **fit) for engine in (toy_engine.StrictOptions(), "numpy")]
+
+
+@pytest.mark.parametrize("membership", ["fuzzy", "possibilistic"])
+@pytest.mark.parametrize("feature_map", MAPS)
+def test_a_fit_of_one_view_and_its_answers(feature_map, membership):
+    weight = np.random.default_rng(0).uniform(0, 2, len(X))
+    toy, numpy = both(
+        lambda **engine: KernelPowerKMeans(
+            4, feature_map=feature_map, membership=membership, random_state=0, **engine
+        ),
+        X,
+        sample_weight=weight,
+    )
+    assert np.array_equal(toy.labels_, numpy.labels_)
+    assert toy.objective_ == pytest.approx(numpy.objective_, rel=1e-9)
+    for answer in ("predict", "predict_proba", "transform", "outlier_score", "typicality"):
+        found, expected = (getattr(model, answer)(X) for model in (toy, numpy))
+        assert type(found) is np.ndarray
+        np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-9)
+    assert toy.score(X) == pytest.approx(numpy.score(X), rel=1e-9)
+
+
+@pytest.mark.parametrize("feature_map", ["nystroem", "identity"])
+def test_views_that_are_missing_and_weights_of_views(feature_map):
+    views = {"left": X[:, :3].copy(), "right": X[:, 2:].copy()}
+    views["left"][::7] = np.nan
+    toy, numpy = both(
+        lambda **engine: MultiViewPowerKMeans(4, feature_map=feature_map, random_state=0, **engine), views
+    )
+    assert np.array_equal(toy.labels_, numpy.labels_)
+    np.testing.assert_allclose(toy.view_weights_, numpy.view_weights_, rtol=1e-9)
+    np.testing.assert_allclose(toy.outlier_score(views), numpy.outlier_score(views), rtol=1e-7)
+
+
+def test_features_that_are_not_stored_single_precision_files_and_answers_in_files(tmp_path):
+    rows = X.astype(np.float32)
+    np.save(tmp_path / "rows.npy", rows)
+    options = toy_engine.StrictOptions(memory_budget=0)
+    toy = KernelPowerKMeans(4, engine=options, random_state=0).fit(open_source(tmp_path / "rows.npy"))
+    numpy = KernelPowerKMeans(4, engine="numpy", random_state=0).fit(rows)
+    assert np.array_equal(toy.labels_, numpy.labels_)
+    written = toy.predict(rows, out=tmp_path / "labels.npy")
+    assert np.array_equal(written, numpy.labels_)
+
+
+def test_a_stream_goes_on_there():
+    chunks = np.split(np.concatenate([X] * 8), 10)
+    toy = KernelPowerKMeans(4, engine=toy_engine.StrictOptions(), random_state=0)
+    numpy = KernelPowerKMeans(4, engine="numpy", random_state=0)
+    for chunk in chunks:
+        assert np.array_equal(toy.partial_fit(chunk).labels_, numpy.partial_fit(chunk).labels_)
+    assert toy.objective_ == pytest.approx(numpy.objective_, rel=1e-9)
+
+
+def test_engines_that_nobody_registered_are_an_error():
+    class Unknown(toy_engine.StrictOptions):
+        pass
+
+    with pytest.raises(ValueError, match=r"engine=.* is not available; this version has 'auto'"):
+        KernelPowerKMeans(4, engine=Unknown()).fit(X)

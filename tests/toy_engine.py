@@ -1,0 +1,46 @@
+"""An engine as anyone might add one: arrays of another library, on a device of its own, one block after another.
+
+``array_api_strict`` has nothing that is not in the array-API standard, refuses to mix with NumPy, and its devices
+refuse to mix with each other. So whatever runs here runs on any library of arrays.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass
+
+import array_api_strict
+import numpy as np
+
+from powerkmeans.compute.placement import moved
+
+DEVICE = array_api_strict.Device("device1")
+
+
+@dataclass(frozen=True)
+class StrictOptions:
+    memory_budget: int = 2**31
+    kernel: str = "auto"
+
+
+class Strict:
+    """The executor."""
+
+    xp = array_api_strict
+
+    def __init__(self, options):
+        self.options = options
+
+    def place(self, inputs):
+        return moved(inputs, np.ndarray, lambda array: array_api_strict.asarray(array, device=DEVICE))
+
+    def fetch(self, result):
+        home = array_api_strict.Device("CPU_DEVICE")
+        return moved(result, type(array_api_strict.zeros(())), lambda array: np.asarray(array.to_device(home)))
+
+    def run(self, function, blocks, inputs):
+        with closing(blocks.read()) as waiting:
+            for block in waiting:
+                with np.errstate(over="ignore", under="ignore"):
+                    result = function(block, inputs)
+                yield result
