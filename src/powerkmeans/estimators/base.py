@@ -177,7 +177,7 @@ class PowerKMeansBase(
         self._keep_views(result)
 
     def _keep_views(self, result: FitResult) -> None:
-        """Set the attributes that have one entry a view."""
+        """Set the attributes that have one entry per view."""
         raise NotImplementedError
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -98,7 +98,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         waits while clusters separate and hurries where nothing moves; else two, as in the paper.
 
     init : {"auto", "cloud", "k-means++", "k-means", "random"} or centroids, default="auto"
-        Starting centroids; see :class:`KernelPowerKMeans`. Given ones have the form of ``X`` with a row a cluster,
+        Starting centroids; see :class:`KernelPowerKMeans`. Given ones have the form of ``X`` with one row per cluster,
         or that of ``cluster_centers_``, which for a view with ``feature_map="exact"`` are weights of the samples.
 
     n_init : "auto" or int, default="auto"
@@ -155,7 +155,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         Sum of squared distances to the nearest centroid, over all views by their weights.
     history_ : dict of ndarrays
         Per iteration: ``s`` (``-inf`` in the finish), ``objective``, ``inertia``, ``shift`` (largest step of
-        a centroid), ``n_distinct`` (number of distinct centroids), ``view_weights`` (a column a view) and
+        a centroid), ``n_distinct`` (number of distinct centroids), ``view_weights`` (one column per view) and
         ``groups`` (for each cluster the first of those that it has not separated from).
     status_ : Status
         Why the run stopped; a str: "converged", "cost negligible against the scatter", "max_iter reached"

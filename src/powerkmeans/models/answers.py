@@ -37,7 +37,7 @@ def apply(
     beyond_landmarks: bool = False,
     out: Target | None = None,
 ) -> Array:
-    """Evaluate a function of blocks under a fitted model, one row a sample; into a file if ``out`` names one.
+    """Evaluate a function of blocks under a fitted model, one row per sample; into a file if ``out`` names one.
 
     ``precise`` takes features and distances in float64. ``beyond_landmarks`` adds to a sample's distances what
     landmarks do not represent of it, for scores of outliers.
