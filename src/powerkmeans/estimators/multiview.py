@@ -98,7 +98,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         waits while clusters separate and hurries where nothing moves; else two, as in the paper.
 
     init : {"auto", "cloud", "k-means++", "k-means", "random"} or centroids, default="auto"
-        Starting centroids; see :class:`KernelPowerKMeans`. Given ones have the form of ``X`` with one row per cluster,
+        Starting centroids; see :class:`KernelPowerKMeans`. Given ones have the form of ``X``, one row per cluster,
         or that of ``cluster_centers_``, which for a view with ``feature_map="exact"`` are weights of the samples.
 
     n_init : "auto" or int, default="auto"
