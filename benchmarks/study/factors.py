@@ -84,7 +84,7 @@ def starts(cloud: float, other: float) -> Level:
 
 
 def _choice(margin: float, **parameters: Any) -> Level:
-    return Level(parameters, {f"{_RUNS}.CLOUD_MARGIN": margin})
+    return Level(parameters, {f"{_RUNS}.MARGIN": margin})
 
 
 def _schedule(factor: float, every: str | int = "auto") -> Level:

@@ -19,6 +19,7 @@ from powerkmeans.estimators.base import PowerKMeansBase
 from powerkmeans.estimators.explain import explain_views
 from powerkmeans.features.maps.exact import PRECOMPUTED
 from powerkmeans.inputs.tables import filled_rows
+from powerkmeans.objective.membership import has_scores
 from powerkmeans.support.values import flag, shown
 from powerkmeans.support.warn import warn_caller
 from powerkmeans.types import Array
@@ -330,11 +331,10 @@ def _fit(model: Any, views: dict[str, View]) -> dict[str, Any]:
     table["view"] = list(views)
     table["bandwidth"] = np.array(np.atleast_1d(model.bandwidth_), dtype=np.float64)
     table["n_components"] = np.atleast_1d(model.n_components_)
-    possibilistic = model.membership == "possibilistic"
     return {
         "labels": model.labels_,
         "memberships": model.predict_proba(X, **given),
-        "outlier_score": model.outlier_score(X, **given) if possibilistic else None,
+        "outlier_score": model.outlier_score(X, **given) if has_scores(model.membership) else None,
         "summary": _summary(model) | {"views": import_module("pandas").DataFrame(table).set_index("view")},
     }
 

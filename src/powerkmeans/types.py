@@ -23,6 +23,11 @@ def array_namespace(array: Array) -> Any:
     return array.__array_namespace__()
 
 
+def device_of(array: Array) -> Any:
+    """Return where ``array`` lives, as the ``device`` of an array that is made beside it."""
+    return getattr(array, "device", None)
+
+
 class Views(NamedTuple):
     """Named 2-D arrays with the same rows, and a weight per row, whose precision is that of the work.
 
@@ -133,20 +138,36 @@ class Parameters:
 
 
 class Membership(Protocol):
-    """How a distance becomes a degree of typicality (see ``objective.membership``).
+    """How a distance ``d`` becomes a degree of typicality ``u``, and how far a sample then counts.
 
-    ``reference`` is one number, or one a sample.
+    The objective takes ``h(d)`` in place of ``d``. ``h = eta phi(d / eta)`` for some concave ``phi`` that
+    increases from 0 with slope 1, so the surrogate of an iteration touches it from above; ``eta`` is the
+    reference, one number or one per sample. All that the loop and the linearisation need is here:
+
+    bounded : whether far samples count less than near ones. If not, every degree is 1, there are no outlier scores
+        and no reference distance
+    degrees : ``u``, which falls from 1 at ``d = 0``; ``log_degrees`` keeps its digits where it underflows
+    distances : the ``d`` that has a given degree
+    attraction : ``h'(d) = u^m``, what multiplies a sample's pull; m is ``fuzziness``
+    residual : ``(h - d h') / eta``, which depends on the degree alone
+    divergence : ``h(d) = u^m d + residual eta``
+    elasticity : ``d h' / h`` and ``-d h'' / h'``, which say how fast a pull falls as the distance grows:
+        ``-d log g / d log d`` is the first times ``1 - s`` plus the second
     """
 
     @property
     def name(self) -> str: ...
     @property
+    def bounded(self) -> bool: ...
+    @property
     def fuzziness(self) -> float: ...
     def degrees(self, distance: Array, reference: Array, xp: Any) -> Array: ...
     def log_degrees(self, distance: Array, reference: Array, xp: Any) -> Array: ...
+    def distances(self, degree: Array, reference: Array, xp: Any) -> Array: ...
     def attraction(self, degree: Array, xp: Any) -> Array: ...
     def residual(self, degree: Array, xp: Any) -> Array: ...
     def divergence(self, distance: Array, degree: Array, reference: Array, xp: Any) -> Array: ...
+    def elasticity(self, distance: Array, degree: Array, reference: Array, xp: Any) -> tuple[Array, Array]: ...
 
 
 @dataclass(frozen=True)
@@ -154,8 +175,8 @@ class Problem:
     """What stays fixed during a fit and all its restarts.
 
     splits : column offsets of the views, ``(0, p_1, p_1 + p_2, ..., P)``
-    reference_distance : eta_l, one value a view
-    scatter : mean squared distance of the features to their mean, one value a view
+    reference_distance : eta_l, one value per view
+    scatter : mean squared distance of the features to their mean, one value per view
     entropy : lambda, the price of uneven view weights; infinite keeps them even
     baseline : b_l, taken off the loss of view l when views are compared; None for nothing
     dual : which views have no coordinates but a kernel matrix; empty for none
@@ -202,12 +223,16 @@ class Iteration(NamedTuple):
 
 
 class SolverResult(NamedTuple):
-    """Where a run ended and how it got there."""
+    """Where a run ended and how it got there.
+
+    ``sums`` are those of the last pass, which saw the parameters before the last update; None if there was none.
+    """
 
     parameters: Parameters
     s: float
     status: Status
     history: tuple[Iteration, ...]
+    sums: PassStatistics | None = None
 
 
 RunPass = Callable[[Parameters, float], PassStatistics]

@@ -14,13 +14,12 @@ from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, choose_k
 from powerkmeans.choose import number as choose_module
 from powerkmeans.choose.criteria import adjusted_rand, agreements, cost_shares, halves, silhouette, silhouettes
 from powerkmeans.choose.noise import make_cloud
-from powerkmeans.choose.path import labels_of, make_ground, slow_annealing, solve_all
+from powerkmeans.choose.path import labels_of, make_shared, slow_annealing, solve_all
 from powerkmeans.choose.rule import Criteria, bends, deviations, gaps, recommend
 from powerkmeans.choose.splits import joined, stretches
 from powerkmeans.fitting.moves import one_less, one_more
 from powerkmeans.fitting.problem import make_task
 from powerkmeans.inputs.settings import check_settings
-from powerkmeans.solver.schedules import Hard
 from powerkmeans.types import Parameters, RowSample
 
 RNG = np.random.default_rng(0)
@@ -157,15 +156,15 @@ def test_wrong_calls_say_what_is_wrong():
 
 def test_costs_fall_with_the_number_and_are_those_of_a_fit():
     X, _ = blobs(5, 6, 40, 2.0)
-    ground = make_ground(task_on(X, k=7, feature_map="identity"), list(range(1, 8)), 1000)
-    solutions = solve_all(ground, list(range(1, 8)))
+    shared = make_shared(task_on(X, k=7, feature_map="identity"), list(range(1, 8)), 1000)
+    solutions = solve_all(shared, list(range(1, 8)))
     losses = [solutions[k].loss for k in range(1, 8)]
     assert np.all(np.diff(losses) < 0)
     assert losses[0] == pytest.approx(np.sum((X - X.mean(axis=0)) ** 2))
     for k in (2, 5, 7):
         fitted = KernelPowerKMeans(k, feature_map="identity", random_state=0).fit(X)
         assert losses[k - 1] <= 1.01 * fitted.inertia_
-    shares = cost_shares(ground, solutions)
+    shares = cost_shares(shared, solutions)
     assert shares[0] == pytest.approx(1)
     assert np.allclose(shares, np.array(losses) / losses[0])
 
@@ -173,23 +172,23 @@ def test_costs_fall_with_the_number_and_are_those_of_a_fit():
 def test_no_number_is_worse_than_one_more_with_a_centroid_dropped():
     X = np.random.default_rng(1).normal(size=(120, 3))
     numbers = list(range(1, 9))
-    ground = make_ground(task_on(X, k=8, feature_map="identity"), numbers, 1000)
-    solutions = solve_all(ground, numbers)
+    shared = make_shared(task_on(X, k=8, feature_map="identity"), numbers, 1000)
+    solutions = solve_all(shared, numbers)
     for k in numbers[:-1]:
-        task = ground.of(k)
-        dropped = task.minimise(one_less(task, solutions[k + 1].parameters, ground.rows), Hard()).parameters
+        task = shared.with_clusters(k)
+        dropped = task.descend(one_less(task, solutions[k + 1].parameters, shared.rows))
         assert solutions[k].value <= task.hard_objective(dropped)[0] * (1 + 1e-9)
 
 
 def test_centroids_are_added_and_dropped_where_it_costs_least():
     X = np.repeat([[0.0, 0.0], [10.0, 0.0], [10.0, 4.0]], 10, axis=0) + 0.1 * RNG.normal(size=(30, 2))
-    ground = make_ground(task_on(X, k=4, feature_map="identity"), [1, 2, 3, 4], 1000)
-    task, mean = ground.of(3), np.mean(X, axis=0)
+    shared = make_shared(task_on(X, k=4, feature_map="identity"), [1, 2, 3, 4], 1000)
+    task, mean = shared.with_clusters(3), np.mean(X, axis=0)
     two = Parameters(np.array([[0.0, 0.0], [10.0, 2.0]]) - mean, np.ones(1))
-    three = one_more(task, two, ground.rows).centers + mean
+    three = one_more(task, two, shared.rows).centers + mean
     assert np.allclose(three[np.lexsort(np.round(three).T[::-1])], [[0, 0], [10, 0], [10, 4]], atol=0.2)
     four = Parameters(np.array([[0.0, 0.0], [10.0, 0.0], [10.0, 3.9], [10.0, 4.1]]) - mean, np.ones(1))
-    left = one_less(task, four, ground.rows).centers + mean
+    left = one_less(task, four, shared.rows).centers + mean
     assert left.shape == (3, 2)
     assert np.allclose(left[:2], [[0, 0], [10, 0]])
 
@@ -197,20 +196,20 @@ def test_centroids_are_added_and_dropped_where_it_costs_least():
 def test_features_are_those_of_a_fit_and_drawn_once():
     X, _ = blobs(3, 4, 20)
     full = task_on(X)
-    ground = make_ground(full, [1, 2, 3], 1000)
+    shared = make_shared(full, [1, 2, 3], 1000)
     mapped = full.prepared.maps[0](X, np)
-    assert np.allclose(np.sort(ground.rows.views[0], axis=0), np.sort(mapped, axis=0))
-    assert ground.of(2).prepared is ground.of(3).prepared
+    assert np.allclose(np.sort(shared.rows.views[0], axis=0), np.sort(mapped, axis=0))
+    assert shared.with_clusters(2).prepared is shared.with_clusters(3).prepared
 
 
 def test_baselines_go_by_the_number_of_clusters():
     views = [RNG.normal(size=(150, 3)), RNG.normal(size=(150, 8))]
     full = task_on(*views, k=8)
-    ground = make_ground(full, list(range(1, 9)), 1000)
-    assert np.allclose(ground.baselines[8], full.problem.baseline)
+    shared = make_shared(full, list(range(1, 9)), 1000)
+    assert np.allclose(shared.baselines[8], full.problem.baseline)
     exact = make_task(make_views(views), replace(full.settings, n_clusters=4), seed=0).problem.baseline
-    assert np.allclose(ground.baselines[4], exact, rtol=0.05)
-    falls = np.array([ground.baselines[k] for k in range(2, 9)])
+    assert np.allclose(shared.baselines[4], exact, rtol=0.05)
+    falls = np.array([shared.baselines[k] for k in range(2, 9)])
     assert np.all(np.diff(falls, axis=0) < 0)
 
 
@@ -267,15 +266,15 @@ def test_silhouette_is_that_of_scikit_learn():
 
 def test_silhouettes_are_of_the_feature_space_and_of_complete_rows():
     X, _ = blobs(3, 4, 20)
-    ground = make_ground(task_on(X, feature_map="identity"), [1, 2, 3], 1000)
-    solutions = solve_all(ground, [1, 2, 3])
-    values = silhouettes(ground, solutions, RNG)
-    labels = labels_of(ground.of(3), solutions[3].parameters)
+    shared = make_shared(task_on(X, feature_map="identity"), [1, 2, 3], 1000)
+    solutions = solve_all(shared, [1, 2, 3])
+    values = silhouettes(shared, solutions, RNG)
+    labels = labels_of(shared.with_clusters(3), solutions[3].parameters)
     assert np.isnan(values[0])
-    assert values[2] == pytest.approx(silhouette_score(ground.rows.views[0], labels))
-    rows = ground.rows._replace(present=np.arange(60)[:, None] < 30)
-    partly = silhouettes(replace(ground, task=ground.task.on_features(rows)), {2: solutions[2]}, RNG)
-    labels = labels_of(ground.of(2), solutions[2].parameters)[:30]
+    assert values[2] == pytest.approx(silhouette_score(shared.rows.views[0], labels))
+    rows = shared.rows._replace(present=np.arange(60)[:, None] < 30)
+    partly = silhouettes(replace(shared, task=shared.task.on_features(rows)), {2: solutions[2]}, RNG)
+    labels = labels_of(shared.with_clusters(2), solutions[2].parameters)[:30]
     assert partly[0] == pytest.approx(silhouette_score(rows.views[0][:30], labels))
 
 

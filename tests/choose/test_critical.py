@@ -17,7 +17,8 @@ from powerkmeans.fitting.starts import Start, place
 from powerkmeans.inputs.settings import check_settings
 from powerkmeans.metrics import clustering_accuracy
 from powerkmeans.objective.updates import updated
-from powerkmeans.solver.schedules import Geometric, growth_rate
+from powerkmeans.solver.critical import growth_rate
+from powerkmeans.solver.schedules import Geometric
 from powerkmeans.types import Parameters
 
 
@@ -29,8 +30,7 @@ def task_on(X, weight=None, **parameters):
 
 def measured_growth(task, collapse, s):
     """Displace four centroids along the most unstable direction and see what one iteration makes of it."""
-    m = collapse.fuzziness
-    matrix = (1 - s) * collapse.sharp + m / (m - 1) * collapse.flat
+    matrix = (1 - s) * collapse.sharp + collapse.flat
     direction = np.linalg.eigh(matrix)[1][:, -1]
     direction = direction if collapse.basis is None else collapse.basis @ direction
     signs = 1e-5 * np.sqrt(task.problem.scatter[0]) * np.array([1.0, -1.0, 2.0, -2.0])
@@ -50,7 +50,7 @@ def test_growth_is_as_predicted(s, feature_map, membership, fuzziness):
     weight = np.random.default_rng(0).uniform(0.2, 2, len(X))
     task = task_on(X, weight, feature_map=feature_map, membership=membership, fuzziness=fuzziness)
     collapse = find_collapse(task)
-    predicted = growth_rate(s, collapse.sharp, collapse.flat, fuzziness)
+    predicted = growth_rate(s, collapse.sharp, collapse.flat)
     assert measured_growth(task, collapse, s) == pytest.approx(predicted, rel=0.01)
 
 
@@ -67,7 +67,7 @@ def test_growth_with_several_views_and_missing_ones(missing, scaling, membership
     task = make_task(make_views(arrays, rng.uniform(0.2, 2, 240), present), settings, seed=0)
     collapse = find_collapse(task)
     for s in (-0.5, -2.0, -8.0):
-        predicted = growth_rate(s, collapse.sharp, collapse.flat, 2.0)
+        predicted = growth_rate(s, collapse.sharp, collapse.flat)
         assert measured_growth(task, collapse, s) == pytest.approx(predicted, rel=0.01)
 
 
@@ -85,7 +85,7 @@ def test_growth_is_one_at_the_critical_exponent(membership, fuzziness):
 def test_leading_subspace_agrees_with_whole_moments(membership, monkeypatch):
     task = task_on(blobs(4, 8, 100, 2.0)[0], membership=membership, n_components=100)
     whole = find_collapse(task)
-    monkeypatch.setattr(collapse_module, "WHOLE_MOMENTS", 10)
+    monkeypatch.setattr(collapse_module, "FULL_MOMENTS", 10)
     leading = find_collapse(task)
     assert leading.basis is not None
     assert leading.critical == pytest.approx(whole.critical, rel=1e-3)
@@ -153,9 +153,7 @@ def test_signs_of_directions_follow_a_fixed_vector():
     ones = np.ones(30)
     for _ in range(5):
         root = rng.normal(size=(30, 30))
-        collapse = Collapse(
-            ones, ones[:1], ones, generic, root @ root.T, np.eye(30), np.zeros((30, 30)), 2.0, None
-        )
+        collapse = Collapse(ones, ones[:1], ones, generic, root @ root.T, np.eye(30), np.zeros((30, 30)), None)
         values, vectors = collapse.leading(10)
         assert np.all(np.diff(values) <= 0)
         assert np.all(generic @ vectors > 0)
@@ -184,5 +182,5 @@ def test_few_rows_or_directions_in_many_columns(n, rank, membership, monkeypatch
     X = rng.normal(size=(n, rank)) @ rng.normal(size=(rank, 700)) if rank < n else rng.normal(size=(n, 700))
     found = critical_exponent(X, membership=membership)
     assert critical_exponent(X[::-1].copy(), membership=membership) == pytest.approx(found, rel=1e-6, abs=1e-9)
-    monkeypatch.setattr(collapse_module, "WHOLE_MOMENTS", 1000)
+    monkeypatch.setattr(collapse_module, "FULL_MOMENTS", 1000)
     assert found == pytest.approx(critical_exponent(X, membership=membership), rel=1e-5, abs=1e-6)

@@ -26,7 +26,7 @@ from powerkmeans.features.maps.maps import (
     make_fourier,
     make_nystroem,
 )
-from powerkmeans.fitting import fit
+from powerkmeans.fitting import problem
 from powerkmeans.objective.block import block_statistics, prepare
 from powerkmeans.objective.membership import Possibilistic
 from powerkmeans.types import Block, Parameters
@@ -288,7 +288,7 @@ def test_a_membership_that_the_library_does_not_know_goes_to_numpy(compiled):
 @pytest.mark.parametrize("budget", [2**30, 0])
 @pytest.mark.parametrize("feature_map", ["rff", "identity"])
 def test_fits_with_a_membership_of_ones_own_are_those_of_numpy(monkeypatch, engine, budget, feature_map):
-    monkeypatch.setattr(fit, "make_membership", lambda name, fuzziness: Bounded(fuzziness))
+    monkeypatch.setattr(problem, "make_membership", lambda name, fuzziness: Bounded(fuzziness))
     X, _ = blobs(4, size=60, spread=1.0)
     models = [
         KernelPowerKMeans(

@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import powerkmeans
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, explain_views
+from powerkmeans.objective.membership import Possibilistic
 from powerkmeans.report import facts as facts_module
 from powerkmeans.report import profiles as profiles_module
 from powerkmeans.report.samples import (
@@ -226,7 +227,7 @@ def test_many_warnings_are_folded(tmp_path, monkeypatch):
 def test_few_samples_of_a_normal_cloud_are_outliers(width, fuzziness):
     squared = np.sum(np.random.default_rng(0).normal(size=(50_000, width)) ** 2, axis=1)
     typicality = 1 / (1 + squared ** (1 / (fuzziness - 1)))
-    share = np.mean(1 - typicality > outlier_fence(typicality, fuzziness))
+    share = np.mean(1 - typicality > outlier_fence(typicality, Possibilistic(fuzziness)))
     assert 0.002 < share < 0.02
 
 

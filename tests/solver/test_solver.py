@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import math
-from collections import deque
 
 import numpy as np
 import pytest
@@ -12,11 +11,13 @@ from powerkmeans.fitting.runs import choose_restart
 from powerkmeans.models.model import Restart
 from powerkmeans.objective.membership import make_membership
 from powerkmeans.objective.updates import entropic_weights, updated
-from powerkmeans.solver.mm import _settled, _Snapshot, count_apart, minimise
+from powerkmeans.solver.critical import critical_value
+from powerkmeans.solver.mm import count_apart, minimise
 from powerkmeans.solver.relocate import _recovered, propose_move
-from powerkmeans.solver.schedules import Geometric, Hard, Pace, Unfolding, critical_value
+from powerkmeans.solver.schedules import Geometric, Hard, Pace, Phase, Unfolding
+from powerkmeans.solver.settling import Settling, Step
 from powerkmeans.solver.starts import plus_plus, random_rows
-from powerkmeans.support.draws import thin
+from powerkmeans.support.draws import draw_by_weight
 from powerkmeans.types import Parameters, Status
 
 
@@ -32,11 +33,17 @@ def test_geometric_schedule():
     schedule = Geometric(-2.0, 1.5, 3)
     found = [schedule.s_init, *(schedule.after(0.0, pace(done)) for done in range(1, 7))]
     assert found == pytest.approx([-2, -2, -2, -3, -3, -3, -4.5])
-    assert not schedule.ended(-2.0)
-    assert schedule.ended(-200.0)
-    assert not schedule.hands_over(-1e9)
+    assert schedule.phase(-2.0, apart=False) is Phase.WAITING
+    assert schedule.phase(-2.0, apart=True) is Phase.MAY_SETTLE
+    assert schedule.phase(-200.0, apart=False) is Phase.ENDED
+    assert schedule.phase(-1e9, apart=True) is Phase.ENDED
+    limited = Geometric(-2.0, 1.5, 3, settle_below=-3.0, hand_over=-9.0)
+    assert limited.phase(-2.9, apart=True) is Phase.WAITING
+    assert limited.phase(-9.0, apart=True) is limited.phase(-1e9, apart=True) is Phase.HAND_OVER
+    assert limited.phase(-9.0, apart=False) is Phase.WAITING
+    assert limited.phase(-1e9, apart=False) is Phase.ENDED
     assert math.isfinite(schedule.after(0.0, pace(10**9)))
-    assert Geometric(-2.0, 1.0, 3).ended(-2.0)
+    assert Geometric(-2.0, 1.0, 3).phase(-2.0, apart=False) is Phase.ENDED
     assert Geometric(-2.0, 1.1, 9).window == 10
     assert Geometric(-2.0, 1.0, 9).window == 5
 
@@ -53,7 +60,7 @@ def test_unfolding_waits_while_clusters_separate_and_hurries_where_nothing_moves
 
 def test_hard_schedule():
     assert Hard().s_init == Hard().after(-1.0, pace(5)) == -math.inf
-    assert Hard().ended(-math.inf)
+    assert Hard().phase(-math.inf, apart=False) is Phase.ENDED
 
 
 def test_a_schedule_hands_over_once_centroids_are_apart():
@@ -217,8 +224,8 @@ def test_the_best_cloud_is_kept_unless_clearly_beaten(inits, values, kept):
 
 def test_critical_value_without_flat_part_is_closed_form():
     sharp = np.diag([0.1, 0.05])
-    assert critical_value(sharp, np.zeros((2, 2)), 2.0) == pytest.approx(1 - 1 / 0.2)
-    assert critical_value(np.eye(1), np.zeros((1, 1)), 2.0) == 0.0
+    assert critical_value(sharp, np.zeros((2, 2))) == pytest.approx(1 - 1 / 0.2)
+    assert critical_value(np.eye(1), np.zeros((1, 1))) == 0.0
 
 
 def test_no_stop_while_centroids_are_together():
@@ -253,18 +260,37 @@ def test_no_stop_before_the_schedule_may_settle(settle_below):
     assert (result.s <= -3.0) == (settle_below == -3.0)
 
 
-def test_growing_steps_are_not_convergence():
-    def snapshots(*shifts):
-        return deque([_Snapshot(np.ones(2), shift) for shift in shifts], maxlen=4)
+def settling(*moved, sizes=None, s=-1.0):
+    steps = Settling(4)
+    for index, one in enumerate(moved):
+        steps.add(Step(s, np.ones(2) if sizes is None else sizes[index], one, 1.0))
+    return steps
 
-    assert _settled(snapshots(4.0, 3.0, 2.0, 1.0), 5.0)
-    assert _settled(snapshots(1.0, 3.0, 1.0, 3.0), 5.0)
-    assert not _settled(snapshots(1.0, 1.0, 2.0, 3.0), 5.0)
-    assert not _settled(snapshots(4.0, 3.0, 2.0, 1.0), 3.5)
-    assert not _settled(snapshots(1.0, 1.0), 5.0)
-    other = snapshots(4.0, 3.0, 2.0)
-    other.append(_Snapshot(np.array([1.0, 2.0]), 1.0))
-    assert not _settled(other, 5.0)
+
+def test_growing_steps_are_not_convergence():
+    assert settling(4.0, 3.0, 2.0, 1.0).settled(5.0)
+    assert settling(1.0, 3.0, 1.0, 3.0).settled(5.0)
+    assert not settling(1.0, 1.0, 2.0, 3.0).settled(5.0)
+    assert not settling(4.0, 3.0, 2.0, 1.0).settled(3.5)
+    assert settling(9.0, 4.0, 3.0, 2.0, 1.0).settled(5.0)
+    assert not settling(1.0, 1.0).settled(5.0)
+    sizes = [np.ones(2)] * 3 + [np.array([1.0, 2.0])]
+    assert not settling(4.0, 3.0, 2.0, 1.0, sizes=sizes).settled(5.0)
+
+
+def test_what_ends_a_run_depends_on_the_phase():
+    moving, still, resting = settling(9.0), settling(4.0, 3.0, 2.0, 1.0), settling(9.0, 0.0)
+    assert all(steps.ends(Phase.HAND_OVER, 5.0) for steps in (moving, still, resting))
+    assert not any(steps.ends(Phase.WAITING, 5.0) for steps in (moving, still, resting))
+    assert [steps.ends(Phase.MAY_SETTLE, 5.0) for steps in (moving, still, resting)] == [False, True, False]
+    assert [steps.ends(Phase.ENDED, 5.0) for steps in (moving, still, resting)] == [False, True, True]
+
+
+def test_the_pace_counts_iterations_at_one_exponent():
+    steps = settling(1.0, 2.0)
+    assert steps.pace == Pace(2, 2, 2.0, True)
+    steps.add(Step(-2.0, np.ones(2), 1.0, 0.0))
+    assert steps.pace == Pace(3, 1, 0.0, False)
 
 
 def test_thinning_keeps_heavy_items_and_their_weight():
@@ -272,7 +298,7 @@ def test_thinning_keeps_heavy_items_and_their_weight():
     weight = np.concatenate([[1000.0], np.ones(99)])
     totals = []
     for _ in range(300):
-        kept, stands_for = thin(rng.standard_exponential(100), weight, 20)
+        kept, stands_for = draw_by_weight(rng.standard_exponential(100), weight, 20)
         assert len(kept) == 20
         assert kept[0] == 0
         assert stands_for[0] == pytest.approx(1000.0)

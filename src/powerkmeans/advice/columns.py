@@ -12,7 +12,7 @@ from scipy.stats import rankdata
 from powerkmeans.advice.sample import ExaminedRows
 from powerkmeans.advice.thresholds import CORRELATED, FEW, FEWEST_ROWS, NEARLY_ALL, NEGLIGIBLE, UNCERTAINTY
 from powerkmeans.features.maps.maps import CentredMap
-from powerkmeans.solver.mm import STILL
+from powerkmeans.solver.settling import STILL
 from powerkmeans.types import Float64Array
 
 

@@ -30,7 +30,7 @@ def collapsed(fitted: Fitted) -> str | None:
     if isinstance(settings.s_init, str):
         return text + f"Use a max_iter larger than {settings.max_iter}, or a larger bandwidth."
     critical = fitted.result.critical
-    if critical is None and settings.membership == "fuzzy":
+    if critical is None and not fitted.task.problem.membership.bounded:
         critical = find_collapse(fitted.task).critical
     begin = "" if critical is None else f"They begin to at s={critical:.4g}. "
     return text + begin + "Use s_init='auto', which starts where they do."
@@ -77,7 +77,7 @@ def not_converged(fitted: Fitted) -> str | None:
 def typicality_out_of_proportion(fitted: Fitted) -> str | None:
     """The reference distance makes outliers of nearly all samples, or of none."""
     choice = fitted.task.settings.reference_distance
-    if fitted.task.problem.membership.name == "fuzzy":
+    if not fitted.task.problem.membership.bounded:
         return None
     typical, given = _mean_typicality(fitted), f"reference_distance={choice!r}"
     if typical < UNALIKE:

@@ -12,7 +12,7 @@ from powerkmeans.advice.thresholds import EXAMINED_ROWS, FAR, FEWEST_ROWS, WORK
 from powerkmeans.features.bandwidth import weighted_median
 from powerkmeans.features.kernels import Kernel, as_dense
 from powerkmeans.fitting.task import Task
-from powerkmeans.support.draws import thin
+from powerkmeans.support.draws import draw_by_weight
 from powerkmeans.types import Array, Float64Array, RowSample
 
 
@@ -48,7 +48,7 @@ class ExaminedRows:
 
     def more(self, size: int) -> tuple[NDArray[np.intp], Float64Array]:
         """A larger draw, which these rows are part of: places in the sample, and the rows in the same units."""
-        places, _ = thin(self.times, self.sample.weight, max(len(self.kept), size))
+        places, _ = draw_by_weight(self.times, self.sample.weight, max(len(self.kept), size))
         rows = as_dense(self.sample.views[0][places]).astype(np.float64)
         return places, (rows - self.mean) / self.unit
 
@@ -68,7 +68,7 @@ def examined_rows(task: Task, index: int) -> ExaminedRows | None:
         return None
     times = task.stream("guidance").standard_exponential(len(sample.weight))
     size = int(np.clip((WORK / sample.views[0].shape[1]) ** 0.5, FEWEST_ROWS, EXAMINED_ROWS))
-    kept, weight = thin(times, sample.weight, size)
+    kept, weight = draw_by_weight(times, sample.weight, size)
     rows = as_dense(sample.views[0][kept]).astype(np.float64)
     near = _near(rows, weight)
     kept, rows, share = kept[near], rows[near], weight[near] / np.sum(weight[near])

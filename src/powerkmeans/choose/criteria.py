@@ -8,10 +8,9 @@ from itertools import combinations
 
 import numpy as np
 
-from powerkmeans.choose.path import Ground, Solution, labels_of, solve_all
+from powerkmeans.choose.path import Shared, Solution, labels_of, solve_all
 from powerkmeans.objective.distances import squared_distances
-from powerkmeans.solver.schedules import Hard
-from powerkmeans.support.draws import thin
+from powerkmeans.support.draws import draw_by_weight
 from powerkmeans.types import Array, Float64Array, Parameters, RowSample
 
 # rows that silhouettes are taken on: distances between all of them are held
@@ -19,11 +18,11 @@ SILHOUETTE_ROWS = 1000
 _TINY = float(np.finfo(np.float64).tiny)
 
 
-def cost_shares(ground: Ground, solutions: dict[int, Solution]) -> Float64Array:
+def cost_shares(shared: Shared, solutions: dict[int, Solution]) -> Float64Array:
     """For each number of clusters, the loss that is left of that of a single one, with the same view weights."""
-    single, problem = ground.of(1), ground.task.problem
-    mean = Parameters(np.zeros((1, problem.splits[-1])), ground.task.uniform_weights())
-    center = single.minimise(mean, Hard()).parameters.centers
+    single, problem = shared.with_clusters(1), shared.task.problem
+    mean = Parameters(np.zeros((1, problem.splits[-1])), shared.task.uniform_weights())
+    center = single.descend(mean).parameters.centers
     shares = []
     for solution in solutions.values():
         alone = single.run_pass(Parameters(center, solution.parameters.view_weights), -math.inf)
@@ -36,15 +35,15 @@ def halves(rows: RowSample, n_draws: int, rng: np.random.Generator) -> Iterator[
     for _ in range(n_draws):
         order = rng.permutation(len(rows.weight))
         for part in np.array_split(order, 2):
-            mine = np.sort(part)
-            present = None if rows.present is None else rows.present[mine]
-            yield RowSample(tuple(view[mine] for view in rows.views), rows.weight[mine], present)
+            half = np.sort(part)
+            present = None if rows.present is None else rows.present[half]
+            yield RowSample(tuple(view[half] for view in rows.views), rows.weight[half], present)
 
 
-def labels_by_half(ground: Ground, half: RowSample, numbers: list[int]) -> list[Array]:
-    """Labels of all rows by the solutions that a half of them has, one array a number of clusters."""
-    found = solve_all(ground.on(half), numbers)
-    return [labels_of(ground.of(k), found[k].parameters) for k in numbers]
+def labels_by_half(shared: Shared, half: RowSample, numbers: list[int]) -> list[Array]:
+    """Labels of all rows by the solutions that a half of them has, one array per number of clusters."""
+    found = solve_all(shared.on_features(half), numbers)
+    return [labels_of(shared.with_clusters(k), found[k].parameters) for k in numbers]
 
 
 def agreements(labels: list[list[Array]], weight: Float64Array) -> Float64Array:
@@ -69,39 +68,39 @@ def adjusted_rand(first: Array, second: Array, weight: Float64Array) -> float:
     return 1.0 if most == chance else (both - chance) / (most - chance)
 
 
-def silhouettes(ground: Ground, solutions: dict[int, Solution], rng: np.random.Generator) -> Float64Array:
+def silhouettes(shared: Shared, solutions: dict[int, Solution], rng: np.random.Generator) -> Float64Array:
     """Mean silhouette in feature space on some rows that have all views; NaN where there are too few of them."""
-    rows = ground.rows
+    rows = shared.rows
     complete = np.ones(len(rows.weight)) if rows.present is None else np.all(rows.present, axis=1)
-    there = np.flatnonzero(complete)
-    kept, weight = thin(rng.standard_exponential(len(there)), rows.weight[there], SILHOUETTE_ROWS)
-    there = there[kept]
-    features = [view[there].astype(np.float64) for view in rows.views]
+    chosen = np.flatnonzero(complete)
+    kept, weight = draw_by_weight(rng.standard_exponential(len(chosen)), rows.weight[chosen], SILHOUETTE_ROWS)
+    chosen = chosen[kept]
+    features = [view[chosen].astype(np.float64) for view in rows.views]
     squared = [squared_distances(part, part, np) for part in features]
     values = []
     for k, solution in solutions.items():
-        labels = labels_of(ground.of(k), solution.parameters)[there]
+        labels = labels_of(shared.with_clusters(k), solution.parameters)[chosen]
         distance = np.sqrt(np.tensordot(solution.parameters.view_weights, squared, axes=1))
         values.append(silhouette(distance, labels, weight))
     return np.array(values)
 
 
 def silhouette(distance: Float64Array, labels: Array, weight: Float64Array) -> float:
-    """Mean of ``(b - a) / max(a, b)``: a the mean distance within the own cluster, b to the nearest other.
+    """Mean of ``(b - a) / max(a, b)``: a the mean distance within its cluster, b to the nearest other.
 
     A sample alone in its cluster counts 0; NaN if there is one cluster only.
     """
-    clusters, own = np.unique(labels, return_inverse=True)
+    clusters, cluster = np.unique(labels, return_inverse=True)
     if len(clusters) < 2:
         return math.nan
-    member = weight[:, None] * (own[:, None] == np.arange(len(clusters)))
+    member = weight[:, None] * (cluster[:, None] == np.arange(len(clusters)))
     sums, sizes = distance @ member, np.sum(member, axis=0)
     each = np.arange(len(labels))
-    others = sizes[own] - weight  # the cluster without the sample itself
-    within = sums[each, own] / np.where(others > 0, others, 1)
+    others = sizes[cluster] - weight  # the cluster without the sample itself
+    within = sums[each, cluster] / np.where(others > 0, others, 1)
     between = sums / sizes
-    between[each, own] = np.inf
+    between[each, cluster] = np.inf
     nearest = np.min(between, axis=1)
-    alone = others <= 1e-12 * sizes[own]
+    alone = others <= 1e-12 * sizes[cluster]
     value = np.where(alone, 0.0, (nearest - within) / np.maximum(np.maximum(nearest, within), _TINY))
     return float(np.average(value, weights=weight))

@@ -10,7 +10,7 @@ import numpy as np
 
 from powerkmeans.choose.criteria import agreements, cost_shares, halves, labels_by_half, silhouettes
 from powerkmeans.choose.noise import make_cloud
-from powerkmeans.choose.path import Ground, labels_of, make_ground, slow_annealing, solve_all
+from powerkmeans.choose.path import Shared, labels_of, make_shared, slow_annealing, solve_all
 from powerkmeans.choose.rule import Criteria, deviations, gaps, recommend
 from powerkmeans.choose.splits import stretches
 from powerkmeans.compute.blas import single_threaded_blas
@@ -162,29 +162,29 @@ def choose_k(
     with single_threaded_blas():
         full = make_task(checked, replace(settings, n_clusters=numbers[-1]), seed)
         fitting = max(FEWEST_ROWS, MOST_ENTRIES // full.problem.splits[-1])
-        ground = make_ground(full, numbers, min(MOST_ROWS, fitting))
-        _check_rows(len(ground.rows.weight), k_max)
-        criteria, path = _measured(full, ground, numbers, steps)
+        shared = make_shared(full, numbers, min(MOST_ROWS, fitting))
+        _check_rows(len(shared.rows.weight), k_max)
+        criteria, path = _measured(full, shared, numbers, steps)
     k, reason = recommend(criteria)
     return KChoice(k, reason, _table(criteria), criteria.bend_deviation, path)
 
 
-def _measured(full: Task, ground: Ground, numbers: list[int], steps: _Steps) -> tuple[Criteria, AnnealingPath]:
+def _measured(full: Task, shared: Shared, numbers: list[int], steps: _Steps) -> tuple[Criteria, AnnealingPath]:
     steps.done("features")
-    path = _path(ground, numbers[-1])
+    path = _path(shared, numbers[-1])
     steps.done("annealing")
-    found = solve_all(ground, numbers)
+    found = solve_all(shared, numbers)
     steps.done("clusters of all samples")
     labels = []
-    for half in halves(ground.rows, DRAWS, full.stream("halves")):
-        labels.append(labels_by_half(ground, half, numbers))
+    for half in halves(shared.rows, DRAWS, full.stream("halves")):
+        labels.append(labels_by_half(shared, half, numbers))
         steps.done("clusters of a half")
     noise = []
     for index in range(CLOUDS):
-        cloud = ground.on(make_cloud(full, len(ground.rows.weight), full.stream("noise", str(index))))
+        cloud = shared.on_features(make_cloud(full, len(shared.rows.weight), full.stream("noise", str(index))))
         noise.append(cost_shares(cloud, solve_all(cloud, numbers)))
         steps.done("clusters of noise")
-    shares = cost_shares(ground, found)
+    shares = cost_shares(shared, found)
     gap_deviation, bend_deviation = deviations(numbers, np.array(noise))
     criteria = Criteria(
         numbers=numbers,
@@ -193,16 +193,16 @@ def _measured(full: Task, ground: Ground, numbers: list[int], steps: _Steps) -> 
         gap=gaps(shares, np.array(noise)),
         gap_deviation=gap_deviation,
         bend_deviation=bend_deviation,
-        stability=agreements(labels, ground.rows.weight),
-        silhouette=silhouettes(ground, found, full.stream("silhouette")),
+        stability=agreements(labels, shared.rows.weight),
+        silhouette=silhouettes(shared, found, full.stream("silhouette")),
         stretch=stretches(path.groups, path.s, numbers),
     )
     steps.done("silhouettes")
     return criteria, path
 
 
-def _path(ground: Ground, n_centroids: int) -> AnnealingPath:
-    task = ground.of(n_centroids)
+def _path(shared: Shared, n_centroids: int) -> AnnealingPath:
+    task = shared.with_clusters(n_centroids)
     s, groups, last = slow_annealing(task)
     sizes = np.zeros(n_centroids)
     np.add.at(sizes, labels_of(task, last), task.prepared.views.weight)

@@ -12,12 +12,11 @@ from powerkmeans.estimators.listeners import Printer
 from powerkmeans.fitting.baseline import chance_shares
 from powerkmeans.fitting.collapse import Collapse, find_collapse
 from powerkmeans.fitting.moves import improve, one_less, one_more
-from powerkmeans.fitting.starts import CLOUD_MULTIPLE, Start, place, plan_starts
+from powerkmeans.fitting.starts import CLOUD_MULTIPLE, RELAXATION, Start, place, plan_starts
 from powerkmeans.fitting.task import Task
 from powerkmeans.models.model import Restart
 from powerkmeans.objective.block import block_labels, prepare
-from powerkmeans.solver.mm import minimise
-from powerkmeans.solver.schedules import Geometric, Hard
+from powerkmeans.solver.schedules import Geometric
 from powerkmeans.types import (
     Array,
     Float64Array,
@@ -31,25 +30,24 @@ from powerkmeans.types import (
 
 # numbers of clusters between which what chance explains of a view is interpolated
 _KNOTS = (2, 3, 5, 8, 13, 20, 32, 50, 80)
-# the annealing that shows where groups separate: a cloud this much smaller, the first exponent, iterations a step
+# the annealing that shows where groups separate: a cloud this much smaller, the first exponent, iterations at each
 _SHRINK, _SMALLEST_START, _EVERY, _MAX_ITER = 0.01, 0.2, 4, 700
-_RELAXATION = 1.8
 
 
 @dataclass(frozen=True)
-class Ground:
+class Shared:
     """What all numbers of clusters share: features of some rows, the problem on them, and each view's baseline."""
 
     task: Task
     baselines: dict[int, Float64Array | None]
 
-    def of(self, n_clusters: int) -> Task:
+    def with_clusters(self, n_clusters: int) -> Task:
         """The problem with so many clusters."""
         settings = replace(self.task.settings, n_clusters=n_clusters)
         problem = replace(self.task.problem, baseline=self.baselines[n_clusters])
         return replace(self.task, settings=settings, problem=problem)
 
-    def on(self, sample: RowSample) -> Ground:
+    def on_features(self, sample: RowSample) -> Shared:
         """The same on other features."""
         return replace(self, task=self.task.on_features(sample))
 
@@ -58,10 +56,10 @@ class Ground:
         return self.task.prepared.sample
 
 
-def make_ground(full: Task, numbers: list[int], most: int) -> Ground:
+def make_shared(full: Task, numbers: list[int], most: int) -> Shared:
     """Features of at most so many rows, drawn once for all numbers of clusters."""
-    shared = full.on_features(full.sample_features(full.stream("choice"), most))
-    return Ground(shared, _baselines(full, [1, *numbers]))
+    task = full.on_features(full.sample_features(full.stream("choice"), most))
+    return Shared(task, _baselines(full, [1, *numbers]))
 
 
 def _baselines(full: Task, numbers: list[int]) -> dict[int, Float64Array | None]:
@@ -87,26 +85,26 @@ class Solution(NamedTuple):
     loss: float
 
 
-def solve_all(ground: Ground, numbers: list[int]) -> dict[int, Solution]:
+def solve_all(shared: Shared, numbers: list[int]) -> dict[int, Solution]:
     """The best solution found for each of consecutive numbers of clusters.
 
     The largest number is annealed. Upwards each number starts from the groups of the annealing where it had as
     many, and from the solution of one less with the cluster split that gains most; downwards from the solution of
     one more without the centroid that is missed least. Then superfluous centroids are moved, as in a fit.
     """
-    rows = ground.rows
-    seen = _annealed(ground.of(numbers[-1]))
+    rows = shared.rows
+    annealed = _annealed(shared.with_clusters(numbers[-1]))
     found = dict[int, Solution]()
-    previous = Parameters(np.zeros((1, ground.task.problem.splits[-1])), ground.task.uniform_weights())
+    previous = Parameters(np.zeros((1, shared.task.problem.splits[-1])), shared.task.uniform_weights())
     for k in numbers:
-        task = ground.of(k)
+        task = shared.with_clusters(k)
         while len(previous.centers) < k:
             previous = one_more(task, previous, rows)
-        starts = [previous, *([seen[k]] if k in seen else [])]
+        starts = [previous, *([annealed[k]] if k in annealed else [])]
         found[k] = min((_finished(task, start) for start in starts), key=lambda solution: solution.value)
         previous = found[k].parameters
     for k in reversed(numbers):
-        task = ground.of(k)
+        task = shared.with_clusters(k)
         if k + 1 in found:
             merged = _finished(task, one_less(task, found[k + 1].parameters, rows))
             found[k] = min(found[k], merged, key=lambda solution: solution.value)
@@ -115,8 +113,8 @@ def solve_all(ground: Ground, numbers: list[int]) -> dict[int, Solution]:
 
 
 def _finished(task: Task, start: Parameters) -> Solution:
-    parameters = task.minimise(start, Hard()).parameters
-    return Solution(parameters, *task.hard_objective(parameters))
+    result = task.descend(start)
+    return Solution(result.parameters, *task.hard_objective(result))
 
 
 def _improved(task: Task, solution: Solution) -> Solution:
@@ -132,12 +130,12 @@ def labels_of(task: Task, parameters: Parameters) -> Array:
     return engine.map_rows(block_labels, prepare(parameters, -math.inf, task.problem, engine.dtype))
 
 
-class _Watched:
-    """A task's passes, and the centroids that the last one saw."""
+class _Groups:
+    """Groups of centroids along a run, from a task's passes and the centroids that each was of."""
 
     def __init__(self, task: Task) -> None:
         self._task = task
-        self.seen = dict[int, Parameters]()
+        self.by_number = dict[int, Parameters]()
 
     def run_pass(self, parameters: Parameters, s: float) -> PassStatistics:
         self._last = parameters
@@ -146,7 +144,7 @@ class _Watched:
     def keep(self, line: Iteration) -> bool:
         """Keep one centroid of each group, by how many groups there are."""
         leaders = np.unique(line.groups)
-        self.seen[len(leaders)] = Parameters(self._last.centers[leaders], self._last.view_weights)
+        self.by_number[len(leaders)] = Parameters(self._last.centers[leaders], self._last.view_weights)
         return False
 
 
@@ -154,22 +152,10 @@ def _annealed(task: Task) -> dict[int, Parameters]:
     """Groups of centroids along the annealing of a fit, by their number; the last state under that of all."""
     collapse = find_collapse(task)
     start = plan_starts(replace(task.settings, init="cloud", n_init=1), collapse.critical)[0]
-    watched = _Watched(task)
+    groups = _Groups(task)
     placed = place(start, task, collapse, task.stream("start", "0"))
-    result = _run(task, start, placed, watched, task.settings.max_iter)
-    return {**watched.seen, len(placed.centers): result.parameters}
-
-
-def _run(task: Task, start: Start, placed: Parameters, watched: _Watched, max_iter: int) -> SolverResult:
-    return minimise(
-        watched.run_pass,
-        placed,
-        schedule=start.schedule,
-        problem=task.problem,
-        tol=task.settings.tol,
-        max_iter=max_iter,
-        on_iteration=watched.keep,
-    )
+    result = task.descend(placed, start.schedule, on_iteration=groups.keep, run_pass=groups.run_pass)
+    return {**groups.by_number, len(placed.centers): result.parameters}
 
 
 def slow_annealing(task: Task) -> tuple[Float64Array, Array, Parameters]:
@@ -187,10 +173,10 @@ def slow_annealing(task: Task) -> tuple[Float64Array, Array, Parameters]:
     """
     collapse = find_collapse(task)
     s_init = -max(CLOUD_MULTIPLE * abs(collapse.critical), _SMALLEST_START)
-    schedule = Geometric(s_init, task.settings.anneal_factor, _EVERY, s_init, relaxation=_RELAXATION)
+    schedule = Geometric(s_init, task.settings.anneal_factor, _EVERY, s_init, relaxation=RELAXATION)
     start = Start("cloud", s_init, schedule)
     placed = _shrunk(place(start, task, collapse, task.stream("start", "0")), collapse)
-    result = _run(task, start, placed, _Watched(task), _MAX_ITER)
+    result = task.descend(placed, schedule, max_iter=_MAX_ITER)
     lines = result.history
     return np.array([line.s for line in lines]), np.array([line.groups for line in lines]), result.parameters
 

@@ -13,6 +13,7 @@ from powerkmeans.cli.outputs import Columns, id_column
 from powerkmeans.cli.progress import Bar
 from powerkmeans.cli.samples import Samples
 from powerkmeans.estimators.explain import explain_views
+from powerkmeans.objective.membership import has_scores
 
 ROWS_AT_ONCE = 2**15
 NOISE = -1
@@ -40,13 +41,13 @@ def label_blocks(
 ) -> Iterator[Columns]:
     """Cluster, typicality and outlier score of each sample; -1 for scores above the threshold.
 
-    Of a fuzzy membership the cluster alone: it has no scores.
+    Of a membership without scores the cluster alone.
     """
     for rows in blocks_of(samples.n_samples):
         part = rows_of(X, rows)
         found = bundle.estimator.predict(part) if labels is None else labels[rows]
         block: Columns = {"cluster": found}
-        if bundle.estimator.membership == "possibilistic":
+        if has_scores(bundle.estimator.membership):
             scores = bundle.estimator.outlier_score(part)
             block["cluster"] = without_noise(found, scores, bundle.threshold)
             block |= {"typicality": 1 - scores, "outlier_score": scores}
@@ -94,11 +95,11 @@ def cluster_profiles(X: Any, labels: NDArray[Any], n_clusters: int, names: tuple
     views = X if isinstance(X, dict) else {names[0]: X}
     profiles: dict[str, Any] = {}
     for name, values in views.items():
-        there = ~np.isnan(values[:, 0])
-        counts = np.bincount(labels[there], minlength=n_clusters)
+        present = ~np.isnan(values[:, 0])
+        counts = np.bincount(labels[present], minlength=n_clusters)
         sums = np.zeros((n_clusters, values.shape[1]))
         for rows in blocks_of(len(values)):
-            part, whose = values[rows][there[rows]], labels[rows][there[rows]]
+            part, whose = values[rows][present[rows]], labels[rows][present[rows]]
             for cluster in np.unique(whose):
                 sums[cluster] += np.sum(part[whose == cluster], axis=0, dtype=np.float64)
         with np.errstate(invalid="ignore", divide="ignore"):

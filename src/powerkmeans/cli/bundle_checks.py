@@ -33,8 +33,8 @@ def _array(kinds: str, low: float = -_HUGE, high: float = _HUGE, *, gaps: bool =
     def check(value: Any, where: str, scope: Scope) -> None:
         if not isinstance(value, np.ndarray) or value.dtype.kind not in kinds:
             raise Flaw(f"{where} must be an array of numbers")
-        there = value[~np.isnan(value)] if gaps and value.dtype.kind == "f" else value
-        if there.size and not (float(np.min(there)) >= low and float(np.max(there)) <= high):
+        finite = value[~np.isnan(value)] if gaps and value.dtype.kind == "f" else value
+        if finite.size and not (float(np.min(finite)) >= low and float(np.max(finite)) <= high):
             raise Flaw(f"{where} holds numbers outside [{low:g}, {high:g}]")
 
     return check
@@ -86,8 +86,8 @@ _EXTRA = record(
 def check_extra(extra: Mapping[str, Any], model: Any) -> None:
     """Check what was kept beside ``model``, the fit of an estimator."""
     _EXTRA(extra, "extra", Scope(2))
-    names, own = list(model.view_names), [view["name"] for view in extra["views"]]
-    if len(own) != len(names) or (own != names and len(names) > 1):  # a single view may have any name
+    names, given = list(model.view_names), [view["name"] for view in extra["views"]]
+    if len(given) != len(names) or (given != names and len(names) > 1):  # a single view may have any name
         raise Flaw("extra.views are not those of the model")
     for view, width in zip(extra["views"], model.view_widths, strict=True):
         parts = [view[name] for name in ("columns", "centre", "scale", "deviation", "constant")]

@@ -35,10 +35,10 @@ def _defaults(context: click.Context, content: dict[str, Any], path: str) -> dic
             if not isinstance(values, dict):
                 raise usage(f"{path}: {name!r} is a command; its options go into a table [{name}].")
             _check(values, set(keys_of(commands[name])), path, f"[{name}] ")
-    mine = keys_of(context.command)
-    own = content.get(context.info_name or "", {})
-    chosen = {**{key: value for key, value in everywhere.items() if key in mine}, **own}
-    return {mine[key]: _as_option(key, value, path) for key, value in chosen.items()}
+    keys = keys_of(context.command)
+    section = content.get(context.info_name or "", {})
+    chosen = {**{key: value for key, value in everywhere.items() if key in keys}, **section}
+    return {keys[key]: _as_option(key, value, path) for key, value in chosen.items()}
 
 
 def _commands(context: click.Context) -> dict[str, click.Command]:

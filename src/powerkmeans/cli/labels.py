@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 
 from powerkmeans.cli.errors import UserError, counted, listed, near
 from powerkmeans.cli.reading import TEXT, extension, named_files
-from powerkmeans.cli.reading.arrays import load_npy
-from powerkmeans.cli.reading.arrow import EXTENSIONS, as_text, open_arrow
+from powerkmeans.cli.reading.arrow import EXTENSIONS, open_arrow
 from powerkmeans.cli.reading.text import open_rows
+from powerkmeans.cli.reading.words import check_not_empty, told_of
 from powerkmeans.cli.spreadsheet import unguarded
 from powerkmeans.cli.table import Ids, Request, Table, checked_ids
+from powerkmeans.sources.npy import map_npy
 
 # what fit and predict write beside labels
 _SCORES = ("typicality", "outlier_score")
@@ -40,7 +41,8 @@ def read_labels(
         raise UserError(
             f"{file.source} has none of the extensions of labels: {', '.join((*TEXT, *EXTENSIONS, '.npy'))}."
         )
-    columns = _text_columns(file.path, file.source) if kind in TEXT else _arrow_columns(file.path, file.source)
+    with told_of(file.source):
+        columns = (_text_columns if kind in TEXT else _arrow_columns)(file.path, file.source)
     if id_column is not None and id_column not in columns:
         raise UserError(
             f"{file.source} has no column {id_column!r} for --id{near(id_column, list(columns)) or '.'}"
@@ -91,14 +93,16 @@ def _text_columns(path: str, source: str) -> dict[str, NDArray[Any]]:
 
 
 def _arrow_columns(path: str, source: str) -> dict[str, NDArray[Any]]:
-    table = open_arrow(path, source).to_table()
-    return {name: as_text(table.column(name)) for name in table.column_names}
+    opened = open_arrow(path, source)
+    return {label: opened.texts(label) for label in opened.header}
 
 
 def _from_array(path: str, source: str, id_column: str | None) -> Labels:
     if id_column is not None:
         raise UserError(f"{source} is an array and has no column {id_column!r} for --id.")
-    values = load_npy(path, source)
+    check_not_empty(path, source)
+    with told_of(source):
+        values = map_npy(source, path)
     if values.ndim == 0 or values.size != len(values):
         raise UserError(f"{source} is an array of shape {values.shape}; labels have one dimension.")
     return Labels(

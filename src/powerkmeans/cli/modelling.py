@@ -74,12 +74,12 @@ def checked(values: dict[str, Any], *, several: bool) -> dict[str, Any]:
     for name in values:
         if name not in known and several:
             raise usage(f"There is no parameter {name!r}{near(name, list(known)) or '.'}")
-    mine = {name: value for name, value in values.items() if name in known}
+    given = {name: value for name, value in values.items() if name in known}
     try:
-        check_settings({**known, **mine}, several_views=several)
+        check_settings({**known, **given}, several_views=several)
     except (ValueError, TypeError) as error:
         raise usage(str(error)) from error
-    return mine
+    return given
 
 
 def given_parameters(texts: Sequence[str]) -> dict[str, Any]:

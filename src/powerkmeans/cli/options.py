@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, TypeVar
 
 import click
@@ -13,6 +14,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 FEATURE_MAPS = ("nystroem", "rff", "orf", "identity", "exact")
 KERNELS = ("rbf", "laplacian", "matern12", "matern32", "matern52", "rational_quadratic")
+MEMBERSHIPS = ("possibilistic", "fuzzy")
 SCALES = ("standard", "robust", "none")
 
 
@@ -43,6 +45,21 @@ class Command(click.Command):
             if rows:
                 with formatter.section(title):
                     formatter.write_dl(rows)
+
+
+class Registered(click.Choice[str]):
+    """One of the names in a registry, which is read when a value is none of those that the help lists."""
+
+    def __init__(self, names: tuple[str, ...], module: str, registry: str) -> None:
+        super().__init__(names)
+        self._module, self._registry = module, registry
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Find the name."""
+        if value in self.choices:
+            return str(value)
+        names = getattr(import_module(self._module), self._registry)
+        return click.Choice(list(names)).convert(value, param, ctx)
 
 
 def _all(*options: Callable[[F], F]) -> Callable[[F], F]:
@@ -162,7 +179,7 @@ model_options = _all(
     ),
     click.option(
         "--membership",
-        type=click.Choice(["possibilistic", "fuzzy"]),
+        type=Registered(MEMBERSHIPS, "powerkmeans.objective.membership", "MEMBERSHIPS"),
         default="possibilistic",
         show_default=True,
         help="Possibilistic bounds the pull of outliers and scores them.",

@@ -154,10 +154,10 @@ def _check_lengths(tables: Sequence[Table]) -> None:
 def _check_overlap(tables: Sequence[Table]) -> None:
     """Reject a view whose samples no other view has: nothing would tell how its clusters belong to theirs."""
     for table in tables:
-        mine = _ids(table).values
+        ids = _ids(table).values
         others = [value for other in tables if other is not table for value in _ids(other).values]
-        if set(mine).isdisjoint(others):
+        if set(ids).isdisjoint(others):
             raise UserError(
-                f"No id of {table.source} ({listed(mine[:2].tolist())}, ...) is in any other file "
+                f"No id of {table.source} ({listed(ids[:2].tolist())}, ...) is in any other file "
                 f"({listed(others[:2])}, ...); is --id the same thing in all of them?"
             )

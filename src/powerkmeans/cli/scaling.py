@@ -32,15 +32,15 @@ def find_scaling(values: NDArray[Any], kind: str) -> Scaling:
     distribution's deviation, so that a column of which it is zero may take its standard deviation instead.
     A constant column is only shifted.
     """
-    there = ~np.isnan(values[:, 0])
-    mean, deviation = _moments(values, there)
+    present = ~np.isnan(values[:, 0])
+    mean, deviation = _moments(values, present)
     # a deviation within the rounding of the mean is none
     constant = deviation <= 8 * np.finfo(values.dtype).eps * np.abs(mean)
     if kind == "none":
         return Scaling(np.zeros(len(mean)), np.ones(len(mean)), deviation, constant)
     centre, scale = mean, deviation
     if kind == "robust":
-        low, centre, high = _quartiles(values, there)
+        low, centre, high = _quartiles(values, present)
         scale = np.where(high > low, (high - low) / _IQR, deviation)
     return Scaling(centre, np.where(constant | (scale == 0), 1.0, scale), deviation, constant)
 
@@ -54,16 +54,16 @@ def scaled(values: NDArray[Any], scaling: Scaling) -> NDArray[Any]:
     return result
 
 
-def _moments(values: NDArray[Any], there: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _moments(values: NDArray[Any], present: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Mean and standard deviation, in double precision and in two passes over blocks of rows."""
     blocks = [slice(start, start + _ROWS_AT_ONCE) for start in range(0, len(values), _ROWS_AT_ONCE)]
-    count = max(1, int(np.sum(there)))
-    mean = sum(np.sum(values[b][there[b]], axis=0, dtype=np.float64) for b in blocks) / count
-    squares = sum(np.sum((values[b][there[b]].astype(np.float64) - mean) ** 2, axis=0) for b in blocks)
+    count = max(1, int(np.sum(present)))
+    mean = sum(np.sum(values[b][present[b]], axis=0, dtype=np.float64) for b in blocks) / count
+    squares = sum(np.sum((values[b][present[b]].astype(np.float64) - mean) ** 2, axis=0) for b in blocks)
     return np.asarray(mean), np.sqrt(np.asarray(squares) / count)
 
 
-def _quartiles(values: NDArray[Any], there: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _quartiles(values: NDArray[Any], present: NDArray[np.bool_]) -> NDArray[np.float64]:
     """The three quartiles of each column."""
-    columns = [np.percentile(values[there, place], [25, 50, 75]) for place in range(values.shape[1])]
+    columns = [np.percentile(values[present, place], [25, 50, 75]) for place in range(values.shape[1])]
     return np.array(columns, dtype=np.float64).T

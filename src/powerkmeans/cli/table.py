@@ -19,7 +19,7 @@ OnRead = Callable[[float], None]
 
 
 class Ids(NamedTuple):
-    """What the rows are called: the name of the column, texts, and whether they were whole numbers."""
+    """What the rows are called: the name of the column, texts, and whether they were integers."""
 
     column: str
     values: NDArray[Any]
@@ -108,11 +108,11 @@ def not_numbers(column: str, request: Request) -> str:
 
 def checked_header(header: Sequence[str], source: str) -> None:
     """Reject a header with a name that comes twice."""
-    seen = set[str]()
+    known = set[str]()
     for name in header:
-        if name in seen:
+        if name in known:
             raise UserError(f"{source} has more than one column {name!r}; rename them.")
-        seen.add(name)
+        known.add(name)
 
 
 def checked_ids(ids: Ids, table: Table) -> Ids:

@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from powerkmeans.sources import Source
+from powerkmeans.sources import is_source
 from powerkmeans.types import Array, Block, FeatureMap, KernelRows, Views, array_namespace
 
 # bytes of features per block: a few megabytes stay in cache between the two products of a pass, and are enough
@@ -59,14 +59,14 @@ class RowBlocks:
 
     def _reader(self, number: int) -> Generator[Array, None, None]:
         view = self.views.arrays[number]
-        if isinstance(view, Source):
+        if is_source(view):
             yield from view.blocks(self.size, None if self.present is None else self.present[number])
         else:
             yield from (view[start : start + self.size] for start in range(0, self.n_rows, self.size))
 
     def _taken(self, number: int, rows: NDArray[np.intp]) -> Array:
         view = self.views.arrays[number]
-        if not isinstance(view, Source):
+        if not is_source(view):
             return view[rows]
         order = np.argsort(rows)
         present = None if self.present is None else self.present[number, rows[order]]

@@ -16,7 +16,7 @@ from powerkmeans.compute.blocks import RowBlocks, StoredBlocks, mapped, rows_per
 from powerkmeans.compute.options import ENGINES, EngineOptions, engine_options
 from powerkmeans.compute.passes import available_passes, fastest
 from powerkmeans.compute.sampling import draw_sample
-from powerkmeans.sources import Source
+from powerkmeans.sources import is_source
 from powerkmeans.types import Array, Block, Blocks, Executor, FeatureMap, P, RowSample, S, T, Views
 
 # a label, and the numbers that labels are put in order by
@@ -107,7 +107,7 @@ class RowEngine:
 
     def sample(self, size: int, seed: int) -> RowSample:
         """Draw up to ``size`` distinct rows by weight, from their content alone."""
-        from_files = any(isinstance(view, Source) for view in self.views.arrays)
+        from_files = any(is_source(view) for view in self.views.arrays)
         budget = self._options.memory_budget if from_files else None
         return draw_sample(self._rows, self._executor, size, seed, budget)
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerkmeans.compute.blocks import RowBlocks, zeroed
-from powerkmeans.support.draws import stream, thin
+from powerkmeans.support.draws import draw_by_weight, stream
 from powerkmeans.types import Array, Block, Executor, RowSample
 
 # a sample of a file goes by all hashes if these many bytes per row fit the budget, else by those of this many
@@ -138,7 +138,7 @@ def draw_sample(blocks: RowBlocks, executor: Executor, size: int, seed: int, bud
     """Draw up to ``size`` distinct rows by weight; with a budget, hashes of all rows are held only within it."""
     exact = budget is None or blocks.n_rows * BYTES_PER_HASH <= budget
     found = _distinct(blocks, executor, size, seed, blocks.n_rows if exact else CANDIDATES * size)
-    kept, stands_for = thin(found.times, found.weight, size)
+    kept, stands_for = draw_by_weight(found.times, found.weight, size)
     chosen = found.rows[kept]
     present = None if blocks.present is None else blocks.present[:, chosen].T
     return RowSample(blocks.take(chosen), stands_for, present, found.n_distinct, chosen)

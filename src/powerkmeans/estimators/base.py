@@ -140,7 +140,7 @@ class PowerKMeansBase(
         return self._apply(views, labels, out, beyond_landmarks=True)
 
     def _check_threshold(self, threshold: Any) -> None:
-        if self._fit.model.problem.membership.name == "fuzzy":
+        if not self._fit.model.problem.membership.bounded:
             raise ValueError("noise_threshold needs outlier scores; fit with membership='possibilistic'.")
         SHARE("noise_threshold", threshold)
 

@@ -16,7 +16,7 @@ from powerkmeans.inputs.tables import is_several
 from powerkmeans.inputs.views import check_single_view
 from powerkmeans.models.model import FitResult
 from powerkmeans.objective.block import block_outlier_scores, block_probabilities, block_typicality
-from powerkmeans.sources import Source
+from powerkmeans.sources import is_source
 from powerkmeans.types import Array, Views
 
 
@@ -361,7 +361,7 @@ class KernelPowerKMeans(PowerKMeansBase):
         return settings if isinstance(self.init, str) else replace(settings, init={"X": self.init})
 
     def _chunk(self, X: Any, sample_weight: Any) -> Views:
-        if isinstance(X, Source):
+        if is_source(X):
             raise TypeError("partial_fit takes chunks: for rows in source.blocks(10_000): model.partial_fit(rows)")
         return check_single_view(self, X, sample_weight, fitting=True, first=self._collected is None)
 
@@ -379,5 +379,5 @@ class KernelPowerKMeans(PowerKMeansBase):
         (self.cluster_centers_,) = model.cluster_centers()
         (self.bandwidth_,) = result.bandwidths
         self.n_components_ = model.maps[0].base.n_components
-        possibilistic = model.problem.membership.name == "possibilistic"
-        self.reference_distance_ = float(model.problem.reference_distance[0]) if possibilistic else None
+        bounded, reference = model.problem.membership.bounded, float(model.problem.reference_distance[0])
+        self.reference_distance_ = reference if bounded else None

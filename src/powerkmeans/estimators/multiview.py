@@ -16,7 +16,7 @@ from powerkmeans.inputs.settings import check_settings
 from powerkmeans.inputs.views import check_new_views, check_several_views, split_init
 from powerkmeans.models.model import FitResult
 from powerkmeans.objective.block import block_outlier_scores, block_probabilities, block_typicality
-from powerkmeans.sources import Source
+from powerkmeans.sources import is_source
 from powerkmeans.types import Array, Views
 
 
@@ -301,7 +301,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         views, layout = check_several_views(self, X, sample_weight, present, chunk=True)
         if self._collected is not None:
             self.n_features_in_ = known  # with_chunk tells if they differ
-        if any(isinstance(array, Source) for array in views.arrays):
+        if any(map(is_source, views.arrays)):
             raise TypeError("partial_fit takes chunks of rows; fit takes sources whole.")
         if not isinstance(self.init, str):
             settings = replace(settings, init=split_init(self, views, layout))
@@ -388,9 +388,8 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         self.bandwidth_ = model.for_all_views(bandwidths, np.nan)
         sizes = [m.base.n_components for m in model.maps]
         self.n_components_ = model.for_all_views(sizes, 0).astype(np.int64)
-        possibilistic = problem.membership.name == "possibilistic"
         references = model.for_all_views(problem.reference_distance, np.nan)
-        self.reference_distance_ = references if possibilistic else None
+        self.reference_distance_ = references if problem.membership.bounded else None
         self.entropy_ = problem.entropy
 
     def __sklearn_tags__(self) -> Any:

@@ -13,32 +13,23 @@ from dataclasses import replace
 import numpy as np
 from sklearn.utils.extmath import randomized_svd
 
-from powerkmeans.compute.engine import open_engine
 from powerkmeans.features.kernels import as_dense
-from powerkmeans.features.maps.maps import IdentityMap
 from powerkmeans.fitting.prepare import subsample
 from powerkmeans.fitting.task import Task, present_rows, rows_of_view
-from powerkmeans.objective.block import block_statistics, prepare
-from powerkmeans.solver.mm import minimise
-from powerkmeans.solver.schedules import Hard
 from powerkmeans.solver.starts import plus_plus
 from powerkmeans.support.draws import stream
 from powerkmeans.types import (
-    Engine,
     FeatureMap,
     Float64Array,
     Parameters,
-    PassStatistics,
-    Problem,
     RowSample,
-    Views,
 )
 
 # rows that the covariance is taken on, and that the cloud has at least (or as many as the view, if fewer)
 COVARIANCE_ROWS, CLOUD_ROWS, CLOUD_ROWS_PER_CLUSTER = 2000, 2000, 50
 # directions beyond these are taken for uncorrelated; views beyond this width are taken for unexplainable
 _DIRECTIONS, _WIDEST, _ENTRIES = 256, 2**15, 2**24
-_STARTS, _MAX_ITER = 2, 100
+_STARTS, _MAX_ITER, _TOL = 2, 100, 1e-3
 
 
 def chance_shares(task: Task) -> Float64Array:
@@ -57,7 +48,7 @@ def _chance_share(task: Task, index: int) -> float:
         rows = values
     if len(values.weight) <= 2 * task.settings.n_clusters:  # a centroid for every value explains such a view
         features = feature_map(values.views[0], np).astype(np.float64)
-        return _share_left(features, values.weight, _alone(problem, index), task)
+        return _share_left(_alone(task, index, features, values.weight))
     base = subsample(rows, int(np.clip(_ENTRIES // width, 100, COVARIANCE_ROWS)), stream(0, "chance", "rows"))
     size = min(len(rows.weight), max(CLOUD_ROWS, CLOUD_ROWS_PER_CLUSTER * task.settings.n_clusters))
     cloud = _gaussian_features(base, feature_map, size, stream(0, "chance", "cloud"))
@@ -66,7 +57,7 @@ def _chance_share(task: Task, index: int) -> float:
     if scatter == 0:
         return 1.0
     offset *= np.sqrt(problem.scatter[index] / scatter)
-    return _share_left(offset, np.ones(len(offset)), _alone(problem, index), task)
+    return _share_left(_alone(task, index, offset, np.ones(len(offset))))
 
 
 def _gaussian_features(
@@ -102,44 +93,34 @@ def principal(offset: Float64Array) -> tuple[Float64Array, Float64Array]:
     return spread, directions
 
 
-def _alone(problem: Problem, index: int) -> Problem:
-    """The problem of one view by itself."""
-    width = problem.splits[index + 1] - problem.splits[index]
-    one = slice(index, index + 1)
-    return replace(
+def _alone(task: Task, index: int, features: Float64Array, weight: Float64Array) -> Task:
+    """One view by itself on given features."""
+    explicit = task.on_explicit
+    problem, one = explicit.problem, slice(index, index + 1)
+    problem = replace(
         problem,
-        splits=(0, width),
         reference_distance=problem.reference_distance[one],
         scatter=problem.scatter[one],
         entropy=1.0,
         baseline=None,
     )
+    prepared = explicit.prepared._replace(views=explicit.prepared.views.select([index]))
+    settings = replace(task.settings, tol=_TOL, max_iter=_MAX_ITER)
+    alone = replace(explicit, prepared=prepared, problem=problem, settings=settings)
+    return alone.on_features(RowSample((features,), weight))
 
 
-def _share_left(features: Float64Array, weight: Float64Array, problem: Problem, task: Task) -> float:
+def _share_left(task: Task) -> float:
     """The best loss of k-means on the features over the loss of a single centroid."""
-    width = features.shape[1]
-    rows = open_engine(task.settings.engine, Views(("X",), (features,), weight))
-    engine = rows.with_features((IdentityMap(width),), keep=True)
+    (features,), weight, *_ = task.prepared.sample
     mean = weight @ features / np.sum(weight)
-    single = _pass(engine, problem, Parameters(mean[None, :], np.ones(1)))
-    if float(single.loss) == 0:
+    single = float(task.run_pass(Parameters(mean[None, :], np.ones(1)), -math.inf).loss)
+    if single == 0:
         return 1.0
     losses = []
     for start in range(_STARTS):
         rng = stream(0, "chance", "start", str(start))
         chosen = plus_plus(features, weight, task.settings.n_clusters, rng)
-        result = minimise(
-            lambda parameters, s: _pass(engine, problem, parameters, s),
-            Parameters(features[chosen], np.ones(1)),
-            schedule=Hard(),
-            problem=problem,
-            tol=1e-3,
-            max_iter=_MAX_ITER,
-        )
-        losses.append(float(_pass(engine, problem, result.parameters).loss))
-    return min(1.0, min(losses) / float(single.loss))
-
-
-def _pass(engine: Engine, problem: Problem, parameters: Parameters, s: float = -math.inf) -> PassStatistics:
-    return engine.fold(block_statistics, prepare(parameters, s, problem, engine.dtype))
+        result = task.descend(Parameters(features[chosen], np.ones(1)))
+        losses.append(task.hard_objective(result)[1])
+    return min(1.0, min(losses) / single)

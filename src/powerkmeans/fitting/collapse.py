@@ -9,14 +9,13 @@ import numpy as np
 
 from powerkmeans.fitting.task import Task
 from powerkmeans.objective.linearised import CollapseInput, PullSums, moment_sums, pull_sums
-from powerkmeans.objective.membership import Fuzzy
 from powerkmeans.objective.updates import best_weights, column_scale
-from powerkmeans.solver.schedules import critical_value
+from powerkmeans.solver.critical import critical_value
 from powerkmeans.support.draws import stream
 from powerkmeans.types import Engine, Float64Array
 
-# Up to this many features the second moments are formed whole; beyond, on a leading subspace.
-WHOLE_MOMENTS = 512
+# up to this many features second moments are full matrices; beyond, they are taken on a leading subspace
+FULL_MOMENTS = 512
 _OVERSAMPLING, _KRYLOV_WIDTH = 8, 512
 # steps of the subspace: for starts, which four digits of the exponent are enough for, and for the exponent itself
 QUICK_STEPS, FULL_STEPS = 4, 16
@@ -43,13 +42,12 @@ class Collapse:
     covariance: Float64Array
     sharp: Float64Array
     flat: Float64Array
-    fuzziness: float
     basis: Float64Array | None
 
     @property
     def critical(self) -> float:
         """The exponent below which clusters begin to separate; 0.0 if they do at every s < 0."""
-        return critical_value(self.sharp, self.flat, self.fuzziness)
+        return critical_value(self.sharp, self.flat)
 
     def leading(self, rank: int) -> tuple[Float64Array, Float64Array]:
         """Leading eigenpairs of the covariance, each on the side of the generic vector."""
@@ -65,11 +63,11 @@ def find_collapse(task: Task, steps: int = QUICK_STEPS) -> Collapse:
     task = task.on_explicit
     engine, problem = task.prepared.engine, task.problem
     inputs = _at_mean(task)
-    if not (isinstance(problem.membership, Fuzzy) and len(problem.scatter) == 1):
+    if problem.membership.bounded or len(problem.scatter) > 1:  # else it is the mean
         inputs, sums = _fixed_point(task, inputs)
         if task.prepared.views.present is not None:
             inputs = replace(inputs, balance=np.sqrt(sums.pull / sums.mass))
-    if problem.splits[-1] > WHOLE_MOMENTS:
+    if problem.splits[-1] > FULL_MOMENTS:
         rank = min(task.settings.n_clusters + _OVERSAMPLING, problem.splits[-1] // 2)
         inputs = _on_leading_basis(engine, inputs, rank, steps, task.stream("collapse"))
     moments = engine.fold(moment_sums, inputs)
@@ -84,7 +82,6 @@ def find_collapse(task: Task, steps: int = QUICK_STEPS) -> Collapse:
         covariance=_projected(moments.covariance, inputs.basis) / pull,
         sharp=_projected(moments.sharp, inputs.basis) / pull,
         flat=_projected(moments.flat, inputs.basis) / pull,
-        fuzziness=problem.membership.fuzziness,
         basis=inputs.basis,
     )
 
@@ -137,8 +134,8 @@ def _generic(task: Task) -> Float64Array:
 def _check_pull(total: float) -> None:
     if not total > 0:
         raise ValueError(
-            "The possibilistic membership gives every sample the weight zero: reference_distance is too small for "
-            "the data, or fuzziness too large."
+            "The membership gives every sample the weight zero: reference_distance is too small for the data, or "
+            "fuzziness too large."
         )
 
 

@@ -15,7 +15,6 @@ from powerkmeans.models.model import Restart
 from powerkmeans.objective.block import block_labels, prepare
 from powerkmeans.objective.updates import column_scale
 from powerkmeans.solver.relocate import drop_least, propose_move, split_most
-from powerkmeans.solver.schedules import Hard
 from powerkmeans.types import (
     Array,
     Block,
@@ -28,7 +27,8 @@ from powerkmeans.types import (
     Status,
 )
 
-# a move must lower the hard objective by this share of the loss; less is within the features' own error
+# what is better must be so by this share of the loss, be it after a move or from another start; less is within the
+# error of the features
 MARGIN = 0.002
 
 
@@ -37,69 +37,82 @@ def harden(task: Task, result: SolverResult, on_iteration: OnIteration) -> Solve
 
     The exponent of the result stays that of the annealing: soft memberships are taken at it.
     """
-    left = task.settings.max_iter - len(result.history)
     if result.status is not Status.CONVERGED:
         return result
-    if left < 1:
+    if _left(task, result) < 1:
         return result._replace(status=Status.MAX_ITER)
-    hard = task.minimise(result.parameters, Hard(), on_iteration, left)
-    return hard._replace(s=result.s, history=result.history + hard.history)
+    return _continued(task, result, result.parameters, on_iteration)
 
 
 def improve(
     task: Task, result: SolverResult, restart: Restart, listener: Listener
 ) -> tuple[SolverResult, Restart]:
     """Make moves for as long as each lowers the hard objective by ``MARGIN``."""
-    settings = task.settings
     sample = task.sample_features(task.stream("moves"))
     while result.status is Status.CONVERGED:
         start = _proposal(task, result.parameters, sample)
         if start is None:
             break
-        if len(result.history) >= settings.max_iter:
-            return result._replace(status=Status.MAX_ITER), replace(restart, status=Status.MAX_ITER)
+        if _left(task, result) < 1:
+            return _ended(result, restart, Status.MAX_ITER)
         listener.begin(f"move {restart.n_moves + 1}: a centroid goes where it saves more")
-        left = settings.max_iter - len(result.history)
-        moved = task.minimise(start, Hard(), listener.iteration, left)
-        moved = moved._replace(s=result.s, history=result.history + moved.history)
+        moved = _continued(task, result, start, listener.iteration)
         if moved.status is Status.INTERRUPTED:
             listener.end("stopped, taken back")
-            return result._replace(status=moved.status), replace(restart, status=moved.status)
-        value, loss = task.hard_objective(moved.parameters)
+            return _ended(result, restart, moved.status)
+        value, loss = task.hard_objective(moved)
         pays = value <= restart.hard_objective - MARGIN * restart.hard_loss
         listener.end(f"hard objective {value:.8g}, {'kept' if pays else 'taken back'}")
         if not pays:
             break
-        result = moved
-        restart = replace(
-            restart,
-            s=moved.s,
-            n_iter=len(moved.history),
-            status=moved.status,
-            hard_objective=value,
-            hard_loss=loss,
-            n_moves=restart.n_moves + 1,
-        )
+        result, restart = moved, _after_move(restart, moved, value, loss)
     return result, restart
+
+
+def _left(task: Task, result: SolverResult) -> int:
+    """How many iterations a run may still make."""
+    return task.settings.max_iter - len(result.history)
+
+
+def _continued(task: Task, result: SolverResult, start: Parameters, on_iteration: OnIteration) -> SolverResult:
+    """k-means from ``start`` as a continuation of a run, whose exponent it keeps."""
+    hard = task.descend(start, on_iteration=on_iteration, max_iter=_left(task, result))
+    return hard._replace(s=result.s, history=result.history + hard.history)
+
+
+def _ended(result: SolverResult, restart: Restart, status: Status) -> tuple[SolverResult, Restart]:
+    return result._replace(status=status), replace(restart, status=status)
+
+
+def _after_move(restart: Restart, moved: SolverResult, value: float, loss: float) -> Restart:
+    return replace(
+        restart,
+        s=moved.s,
+        n_iter=len(moved.history),
+        status=moved.status,
+        hard_objective=value,
+        hard_loss=loss,
+        n_moves=restart.n_moves + 1,
+    )
 
 
 def _proposal(task: Task, parameters: Parameters, sample: RowSample) -> Parameters | None:
     """Centroids with one moved."""
-    seen = _seen(task, parameters, sample)
+    scaled = _scaled(task, parameters, sample)
     with np.errstate(over="ignore", under="ignore"):  # as in the engine: limits, not errors
         moved = propose_move(
-            seen.rows,
+            scaled.rows,
             sample.weight,
-            seen.centers,
+            scaled.centers,
             membership=task.problem.membership,
-            reference=seen.reference,
+            reference=scaled.reference,
             margin=MARGIN,
         )
     if moved is None:
         return None
-    changed = np.any(moved != seen.centers, axis=1)
+    changed = np.any(moved != scaled.centers, axis=1)
     result = parameters.centers.copy()
-    result[changed] = task.from_explicit(moved[changed] / seen.scale)
+    result[changed] = task.from_explicit(moved[changed] / scaled.scale)
     return Parameters(result, parameters.view_weights)
 
 
@@ -116,16 +129,20 @@ def one_less(task: Task, parameters: Parameters, sample: RowSample) -> Parameter
 def _resized(
     task: Task, parameters: Parameters, sample: RowSample, resize: Callable[..., Float64Array]
 ) -> Parameters:
-    seen = _seen(task, parameters, sample)
+    scaled = _scaled(task, parameters, sample)
     with np.errstate(over="ignore", under="ignore"):
         centers = resize(
-            seen.rows, sample.weight, seen.centers, membership=task.problem.membership, reference=seen.reference
+            scaled.rows,
+            sample.weight,
+            scaled.centers,
+            membership=task.problem.membership,
+            reference=scaled.reference,
         )
-    return Parameters(task.from_explicit(centers / seen.scale), parameters.view_weights)
+    return Parameters(task.from_explicit(centers / scaled.scale), parameters.view_weights)
 
 
-class _Seen(NamedTuple):
-    """Rows and centroids in the space where plain distances are ``dbar``, which is ``scale`` times their own."""
+class _Scaled(NamedTuple):
+    """Rows and centroids in the space where plain distances are ``dbar``, ``scale`` times their features."""
 
     rows: Array
     centers: Float64Array
@@ -133,13 +150,13 @@ class _Seen(NamedTuple):
     reference: float
 
 
-def _seen(task: Task, parameters: Parameters, sample: RowSample) -> _Seen:
+def _scaled(task: Task, parameters: Parameters, sample: RowSample) -> _Scaled:
     explicit, weights = task.on_explicit.problem, parameters.view_weights
     centers = task.to_explicit(parameters.centers)
     features = _filled(explicit, Parameters(centers, weights), sample)
     scale = column_scale(weights, explicit)
     reference = float(weights @ explicit.reference_distance)
-    return _Seen(features * scale.astype(features.dtype), centers * scale, scale, reference)
+    return _Scaled(features * scale.astype(features.dtype), centers * scale, scale, reference)
 
 
 def _filled(problem: Problem, parameters: Parameters, sample: RowSample) -> Array:

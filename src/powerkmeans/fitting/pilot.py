@@ -11,9 +11,9 @@ from powerkmeans.fitting.prepare import seen_through, subsample
 from powerkmeans.fitting.task import Task
 from powerkmeans.types import Views
 
-# rows of the sample, and rows a cluster if that is more
+# rows of the sample, and rows per cluster if that is more
 PILOT_ROWS, ROWS_PER_CLUSTER = 2**14, 200
-# fewer rows than this, or a cluster, are not enough; nor are fewer of a view that not all samples have
+# fewer rows than this, or than this per cluster, are not enough; nor are fewer of a view that not all samples have
 SMALLEST_PILOT, FEWEST_PER_CLUSTER = 2**12, 20
 # the sample must be this much smaller than the data to be worth it
 SMALLER = 2

@@ -26,7 +26,7 @@ from powerkmeans.fitting.scatter import check_scatter, check_weighted, is_flat, 
 from powerkmeans.inputs.settings import Settings, ViewSettings
 from powerkmeans.models.answers import WORKING_PER_CLUSTER
 from powerkmeans.objective.linearised import ScatterSums, mean_sums, scatter_sums
-from powerkmeans.support.draws import stream, stream_seed, thin
+from powerkmeans.support.draws import draw_by_weight, stream, stream_seed
 from powerkmeans.types import Engine, Float64Array, RowSample, Views
 
 START_ROWS = 50_000
@@ -191,7 +191,7 @@ def _scales(scatter: Float64Array, sums: ScatterSums, settings: Settings) -> Flo
 
 def subsample(sample: RowSample, size: int, rng: np.random.Generator) -> RowSample:
     """Draw by weight from a sample; the result depends on the rows' content alone."""
-    kept, weight = thin(rng.standard_exponential(len(sample.weight)), sample.weight, size)
+    kept, weight = draw_by_weight(rng.standard_exponential(len(sample.weight)), sample.weight, size)
     present = None if sample.present is None else sample.present[kept]
     rows = None if sample.rows is None else sample.rows[kept]
     return RowSample(tuple(view[kept] for view in sample.views), weight, present, rows=rows)

@@ -14,7 +14,7 @@ from powerkmeans.fitting.prepare import Prepared, prepare_features
 from powerkmeans.fitting.reference import reference_distance
 from powerkmeans.fitting.task import Task
 from powerkmeans.inputs.settings import Settings
-from powerkmeans.objective.membership import make_membership
+from powerkmeans.objective.membership import Fuzzy, make_membership
 from powerkmeans.types import Problem, Views
 
 # lambda over the loss of a view before there are clusters: at 1 a noise view keeps a third of the weight of
@@ -38,15 +38,11 @@ def make_tasks(views: Views, settings: Settings, seed: int) -> tuple[Task, Task 
 
 def _with_membership(prepared: Prepared, settings: Settings, seed: int) -> Task:
     """The problem without what it takes to weigh views."""
-    membership = make_membership("fuzzy", settings.fuzziness)
-    fuzzy = Problem(membership, prepared.splits, prepared.scatter, prepared.scatter, dual=prepared.dual)
-    task = Task(prepared, fuzzy, settings, seed)
-    if settings.membership == "fuzzy":
-        return task
-    membership = make_membership(settings.membership, settings.fuzziness)
-    return replace(
-        task, problem=replace(fuzzy, membership=membership, reference_distance=reference_distance(task))
-    )
+    plain, membership = Fuzzy(settings.fuzziness), make_membership(settings.membership, settings.fuzziness)
+    problem = Problem(plain, prepared.splits, prepared.scatter, prepared.scatter, dual=prepared.dual)
+    task = Task(prepared, problem, settings, seed)
+    reference = reference_distance(task) if membership.bounded else problem.reference_distance
+    return replace(task, problem=replace(problem, membership=membership, reference_distance=reference))
 
 
 def _with_entropy(task: Task) -> Problem:

@@ -1,4 +1,4 @@
-"""The distance at which a sample counts half: eta of the possibilistic membership."""
+"""The distance that a bounded membership measures by: eta."""
 
 from __future__ import annotations
 
@@ -10,24 +10,23 @@ import numpy as np
 from powerkmeans.features.bandwidth import weighted_median
 from powerkmeans.fitting.starts import place_rows
 from powerkmeans.fitting.task import Task, rows_of_view
-from powerkmeans.solver.schedules import Hard
 from powerkmeans.types import Float64Array
 
 # reference distances this far below or above the scatter leave the range of single precision
 SMALLEST_REFERENCE = 1e-12
 
 
-def reference_distance(fuzzy: Task) -> Float64Array:
-    """eta, one value a view, fixed for all restarts."""
-    prepared, choice = fuzzy.prepared, fuzzy.settings.reference_distance
+def reference_distance(plain: Task) -> Float64Array:
+    """eta, one value per view, fixed for all restarts; from the same task with a membership that needs none."""
+    prepared, choice = plain.prepared, plain.settings.reference_distance
     if choice == "global":
         return prepared.scatter
     if choice == "median":
-        return np.maximum(_median_scatter(fuzzy), SMALLEST_REFERENCE * prepared.scatter)
+        return np.maximum(_median_scatter(plain), SMALLEST_REFERENCE * prepared.scatter)
     if choice == "within":
-        fuzzy = replace(fuzzy, problem=replace(fuzzy.problem, entropy=math.inf))
-        start = place_rows("k-means++", fuzzy, fuzzy.stream("reference"))
-        sums = fuzzy.run_pass(fuzzy.minimise(start, Hard()).parameters, -math.inf)
+        even = replace(plain, problem=replace(plain.problem, entropy=math.inf))
+        start = place_rows("k-means++", even, even.stream("reference"))
+        sums = even.hard_sums(even.descend(start))
         spread = np.sum(sums.scatter, axis=0) / np.sum(sums.mass, axis=0)
         return np.maximum(spread, SMALLEST_REFERENCE * prepared.scatter)
     ratio = float(choice) / prepared.scatter
@@ -39,11 +38,11 @@ def reference_distance(fuzzy: Task) -> Float64Array:
         )
     # the part of the scale that makes up for missing rows scales every squared distance, this one too
     squared_scale = np.array([m.scale**2 for m in prepared.maps])
-    return float(choice) * (squared_scale if fuzzy.settings.view_scaling is None else prepared.scatter)
+    return float(choice) * (squared_scale if plain.settings.view_scaling is None else prepared.scatter)
 
 
 def _median_scatter(task: Task) -> Float64Array:
-    """Median squared distance to the median, a view: no outlier moves either."""
+    """Median squared distance to the median, per view: no outlier moves either."""
     medians = []
     for index in range(len(task.problem.scatter)):
         sample, feature_map = rows_of_view(task, index)

@@ -9,14 +9,11 @@ import numpy as np
 
 from powerkmeans.fitting.collapse import Collapse
 from powerkmeans.fitting.listener import Listener
-from powerkmeans.fitting.moves import harden, improve
+from powerkmeans.fitting.moves import MARGIN, harden, improve
 from powerkmeans.fitting.starts import Start, place, plan_starts
 from powerkmeans.fitting.task import Task
 from powerkmeans.models.model import Restart
 from powerkmeans.types import SolverResult, Status
-
-# another start replaces the cloud's answer only if it is better by more than this share of the loss
-CLOUD_MARGIN = 0.002
 
 
 class Run(NamedTuple):
@@ -39,7 +36,7 @@ def anneal_all(full: Task, task: Task, collapse: Collapse | None, listener: List
     for index, start in enumerate(starts):
         listener.begin(f"run {index + 1} of {len(starts)}: start {start.init}, s from {start.s_init:.4g}")
         placed = place(start, task, collapse, task.stream("start", str(index)))
-        found = task.minimise(placed, start.schedule, listener.iteration)
+        found = task.descend(placed, start.schedule, on_iteration=listener.iteration)
         if isinstance(task.settings.s_init, str):
             found = harden(task, found, listener.iteration)
         runs.append(_told(full, start, found, listener))
@@ -77,7 +74,7 @@ def _told(full: Task, start: Start, found: SolverResult, listener: Listener) -> 
 
 
 def _summary(full: Task, start: Start, found: SolverResult) -> Restart:
-    value, loss = full.hard_objective(found.parameters)
+    value, loss = full.hard_objective(found)
     return Restart(
         init=start.init,
         s_init=start.s_init,
@@ -100,7 +97,7 @@ def choose_restart(restarts: list[Restart]) -> int:
     if not np.any(clouds):
         return best
     cloud = int(np.argmin(np.where(clouds, values, np.inf)))
-    if values[best] >= values[cloud] - CLOUD_MARGIN * restarts[cloud].hard_loss:
+    if values[best] >= values[cloud] - MARGIN * restarts[cloud].hard_loss:
         return cloud
     return best
 

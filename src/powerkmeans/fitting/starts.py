@@ -14,20 +14,19 @@ from powerkmeans.inputs.centers import check_init, check_shares
 from powerkmeans.inputs.settings import Settings
 from powerkmeans.solver.schedules import SMALLEST_START, Geometric, Hard, Schedule, Unfolding
 from powerkmeans.solver.starts import cloud, plus_plus, random_rows
-from powerkmeans.support.draws import thin
+from powerkmeans.support.draws import draw_by_weight
 from powerkmeans.support.warn import warn_caller
 from powerkmeans.types import Float64Array, Parameters, RowSample
 
 # multiples of the critical exponent at which runs begin
 CLOUD_MULTIPLE, OTHER_MULTIPLE = 0.9, 1.2
-# ... and before which none may be taken to have converged; nor before this one, where memberships are still soft
+# the multiple before which no run is taken to have converged; nor is it before this exponent, where memberships
+# are still soft
 SETTLE_MULTIPLE, SETTLE_EXPONENT = 1.5, -3.0
 # beyond both this exponent and this multiple of the critical one k-means does the rest: weights are hard
 HARD_EXPONENT, HARD_MULTIPLE = -15.0, 6.0
 # steps of the annealing are this much longer than to the minimum of the surrogate, and half as many will do
 RELAXATION = 1.8
-
-
 # the part of the cloud that views have to themselves where samples lack views
 SEPARATE = 0.1
 
@@ -109,7 +108,7 @@ def place(start: Start, task: Task, collapse: Collapse | None, rng: np.random.Ge
         return _place_given(task)
     placed = place_rows(start.init, task, rng)
     if start.init == "k-means":
-        return task.minimise(placed, Hard()).parameters
+        return task.descend(placed).parameters
     return placed
 
 
@@ -133,7 +132,7 @@ def _fill_absent(
     for view, part in enumerate(task.on_explicit.problem.view_slices):
         lacking = np.flatnonzero(~sample.present[chosen, view])
         others, feature_map = rows_of_view(task, view)
-        kept, _ = thin(rng.standard_exponential(len(others.weight)), others.weight, len(lacking))
+        kept, _ = draw_by_weight(rng.standard_exponential(len(others.weight)), others.weight, len(lacking))
         if len(lacking):
             features = feature_map(others.views[0][kept], np)
             centers[lacking, part] = features[np.arange(len(lacking)) % len(kept)]
@@ -152,7 +151,7 @@ def _place_cloud(task: Task, collapse: Collapse, rng: np.random.Generator) -> Pa
 
 
 def _place_given(task: Task) -> Parameters:
-    """Centroids given by the user, a table a view: points of the data, or of the (uncentred) feature space."""
+    """Centroids given by the user, one table per view: points of the data, or of the (uncentred) feature space."""
     prepared, n_clusters = task.prepared, task.settings.n_clusters
     parts = zip(prepared.views.names, prepared.maps, prepared.views.arrays, strict=True)
     centers = []
@@ -161,8 +160,8 @@ def _place_given(task: Task) -> Parameters:
         if task.problem.is_dual(view):
             assert prepared.explicit is not None
             present = prepared.views.present
-            there = np.ones(feature_map.n_outputs, dtype=bool) if present is None else present[:, view]
-            shares = check_shares(name, given, n_clusters, there)
+            has = np.ones(feature_map.n_outputs, dtype=bool) if present is None else present[:, view]
+            shares = check_shares(name, given, n_clusters, has)
             centers.append(prepared.explicit.pair(shares, view))
             continue
         given = check_init(given, n_clusters, width, feature_map.n_outputs, prepared.engine.dtype)

@@ -17,7 +17,7 @@ from powerkmeans.inputs.settings import Settings
 from powerkmeans.objective.block import block_statistics, prepare_training
 from powerkmeans.objective.updates import objective_value
 from powerkmeans.solver.mm import minimise
-from powerkmeans.solver.schedules import Schedule
+from powerkmeans.solver.schedules import Hard, Schedule
 from powerkmeans.support.draws import stream
 from powerkmeans.types import (
     FeatureMap,
@@ -27,9 +27,12 @@ from powerkmeans.types import (
     PassStatistics,
     Problem,
     RowSample,
+    RunPass,
     SolverResult,
     Views,
 )
+
+_HARD = Hard()
 
 
 @dataclass(frozen=True)
@@ -46,16 +49,21 @@ class Task:
         engine = self.prepared.engine
         return run_pass(engine, prepare_training(parameters, s, self.problem, engine.dtype), block_statistics)
 
-    def minimise(
+    def descend(
         self,
         start: Parameters,
-        schedule: Schedule,
+        schedule: Schedule = _HARD,
+        *,
         on_iteration: OnIteration | None = None,
         max_iter: int | None = None,
+        run_pass: RunPass | None = None,
     ) -> SolverResult:
-        """Run the solver from one start."""
+        """Run the solver from one start: as k-means, unless a schedule says otherwise.
+
+        ``run_pass`` stands in for that of the task, for whoever wants to see what each pass sees.
+        """
         return minimise(
-            self.run_pass,
+            run_pass or self.run_pass,
             start,
             schedule=schedule,
             problem=self.problem,
@@ -64,10 +72,14 @@ class Task:
             on_iteration=on_iteration,
         )
 
-    def hard_objective(self, parameters: Parameters) -> tuple[float, float]:
+    def hard_sums(self, result: SolverResult) -> PassStatistics:
+        """The sums at ``s = -inf`` where a run ended."""
+        return self.run_pass(result.parameters, -math.inf)
+
+    def hard_objective(self, result: SolverResult) -> tuple[float, float]:
         """The objective at ``s = -inf``, by which restarts are compared, and the loss that is part of it."""
-        loss = float(self.run_pass(parameters, -math.inf).loss)
-        return objective_value(loss, parameters, self.problem), loss
+        loss = float(self.hard_sums(result).loss)
+        return objective_value(loss, result.parameters, self.problem), loss
 
     def stream(self, *purpose: str) -> np.random.Generator:
         """The generator for one purpose of this fit."""
@@ -85,7 +97,7 @@ class Task:
         return self if explicit is None else self.on_features(explicit.sample)
 
     def on_features(self, sample: RowSample) -> Task:
-        """The same problem on given features, one array a view; their weights are scaled to those of all rows."""
+        """The same problem on given features, one array per view; weights are scaled to those of all rows."""
         prepared = self.prepared
         dtype = np.result_type(*(view.dtype for view in sample.views))
         weight = sample.weight * (prepared.total_weight / np.sum(sample.weight))
@@ -142,5 +154,5 @@ def present_rows(sample: RowSample, index: int) -> RowSample:
     view, weight = sample.views[index], sample.weight
     if sample.present is None:
         return RowSample((view,), weight)
-    there = np.flatnonzero(sample.present[:, index])
-    return RowSample((view[there],), weight[there])
+    rows = np.flatnonzero(sample.present[:, index])
+    return RowSample((view[rows],), weight[rows])

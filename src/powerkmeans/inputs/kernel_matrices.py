@@ -9,7 +9,7 @@ import numpy as np
 
 from powerkmeans.features.maps.exact import PRECOMPUTED, ExactMap, check_memory
 from powerkmeans.inputs.settings import Settings, check_settings
-from powerkmeans.sources import Source
+from powerkmeans.sources import is_source
 from powerkmeans.types import Array, Views
 
 # a given kernel matrix may differ from its transpose by this share of its largest entry
@@ -22,7 +22,7 @@ def check_exact_views(views: Views, settings: Settings, given: Any) -> None:
     own = settings.of_views(views.names)
     exact = [i for i, mine in enumerate(own) if mine.feature_map == "exact"]
     for i in exact:
-        if isinstance(views.arrays[i], Source):
+        if is_source(views.arrays[i]):
             raise ValueError(
                 f"view {views.names[i]!r} is a file, but feature_map='exact' needs all rows in memory: pass an "
                 "array."

@@ -12,6 +12,7 @@ import numpy as np
 from powerkmeans.compute.options import engine_options
 from powerkmeans.features.kernels import KERNELS
 from powerkmeans.features.maps.exact import PRECOMPUTED
+from powerkmeans.objective.membership import MEMBERSHIPS
 from powerkmeans.support.values import (
     POSITIVE,
     Check,
@@ -148,6 +149,10 @@ def _s_init(name: str, value: Any) -> str | float:
     return result
 
 
+def _membership(name: str, value: Any) -> Any:
+    return word(*MEMBERSHIPS)(name, value)  # those that are registered when it is asked
+
+
 def _has_rows(value: Any) -> bool:
     shape = getattr(value, "shape", None)
     if isinstance(shape, tuple):
@@ -181,7 +186,7 @@ _CHECKS: dict[str, Check] = {
     "kernel": word(*KERNELS, PRECOMPUTED),
     "bandwidth": word_or(("median", "scale"), POSITIVE, "a finite number > 0"),
     "n_components": _AUTO_OR_COUNT,
-    "membership": word("fuzzy", "possibilistic"),
+    "membership": _membership,
     "fuzziness": real(lambda m: 1 < m < math.inf, "a finite number > 1"),
     "reference_distance": word_or(("global", "median", "within"), POSITIVE, "a finite number > 0"),
     "s_init": _s_init,

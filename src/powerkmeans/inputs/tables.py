@@ -14,7 +14,7 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.utils import _safe_indexing
 
-from powerkmeans.sources import Source
+from powerkmeans.sources import is_source
 from powerkmeans.support.values import shown
 
 SEPARATOR = ":"
@@ -134,7 +134,7 @@ def column_groups(X: Any, views: Any) -> dict[str, list[int]] | None:
 
 def take_columns(X: Any, columns: list[int]) -> Any:
     """Some columns of a table, as a view on it where they are next to each other."""
-    if isinstance(X, Source):
+    if is_source(X):
         return X.choose(columns)
     if isinstance(X, np.ndarray) and columns == list(range(columns[0], columns[-1] + 1)):
         return X[:, columns[0] : columns[-1] + 1]
@@ -288,11 +288,12 @@ def check_same_rows(tables: dict[str, Any]) -> None:
     for name, index in indexed.items():
         other = next(iter(indexed))
         pairs = [] if index.equals(indexed[other]) else zip(index, indexed[other], strict=True)
-        for row, (mine, its) in enumerate(pairs):
-            if not _same_label(mine, its):
+        for row, (first, second) in enumerate(pairs):
+            if not _same_label(first, second):
                 raise ValueError(
-                    f"Row {row} is {_unpacked(mine)!r} in view {name!r} but {_unpacked(its)!r} in view {other!r}: "
-                    "the views must have the same samples in the same order. Reindex them to a common index."
+                    f"Row {row} is {_unpacked(first)!r} in view {name!r} but {_unpacked(second)!r} in view "
+                    f"{other!r}: the views must have the same samples in the same order. Reindex them to a "
+                    "common index."
                 )
 
 

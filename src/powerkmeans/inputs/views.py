@@ -27,7 +27,7 @@ from powerkmeans.inputs.tables import (
     take_columns,
 )
 from powerkmeans.inputs.weights import check_enough_rows, check_weight
-from powerkmeans.sources import Source
+from powerkmeans.sources import Source, is_source
 from powerkmeans.support.values import naming, shown, within_floats
 from powerkmeans.types import Array, Views
 
@@ -57,7 +57,7 @@ def check_single_view(
     """
     check_no_path(X)
     dtype = FLOATS if fitting else [estimator._fit.model.dtype]
-    if isinstance(X, Source):
+    if is_source(X):
         _check_source(estimator, X, fitting=fitting)
     else:
         reset = fitting if first is None else first
@@ -88,7 +88,7 @@ def _check_source(estimator: Any, X: Source, *, fitting: bool) -> None:
 def _weight(given: Any, arrays: Sequence[Array], dtype: Any) -> Array:
     """Weights of the samples; those of a file that has none take no memory."""
     n_samples = arrays[0].shape[0]
-    if given is None and any(isinstance(array, Source) for array in arrays):
+    if given is None and any(map(is_source, arrays)):
         return np.broadcast_to(np.ones((), dtype=dtype), (n_samples,))
     return check_weight(given, n_samples, dtype)
 
@@ -196,7 +196,7 @@ def _tables_of_one(
     estimator: Any, X: Any, columns: dict[str, list[int]] | None, dtype: Any, name: str, *, fitting: bool
 ) -> dict[str, Any]:
     """One table cut into views, or as the only one."""
-    if columns is None and isinstance(X, Source):
+    if columns is None and is_source(X):
         _check_source(estimator, X, fitting=fitting)
         return {name: X}
     if columns is None:
@@ -287,7 +287,7 @@ def _check_tables(
             arrays.append(np.broadcast_to(np.zeros((), dtype[0]), (len(mask), widths[name])))
             mask[:, index] = False
             continue
-        if isinstance(table, Source):
+        if is_source(table):
             arrays.append(table)
             continue
         array = _check_table(estimator, name, table, dtype)

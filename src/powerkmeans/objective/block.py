@@ -8,10 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from powerkmeans.objective.distances import smallest_share, take_differences
+from powerkmeans.objective.distances import smallest_share, with_differences
 from powerkmeans.objective.power_mean import power_mean
 from powerkmeans.objective.space import coefficients, inner_products, values
-from powerkmeans.types import Array, Block, Membership, Parameters, PassStatistics, Problem, array_namespace
+from powerkmeans.types import (
+    Array,
+    Block,
+    Membership,
+    Parameters,
+    PassStatistics,
+    Problem,
+    array_namespace,
+    device_of,
+)
 
 # how many times the rounding of an expanded square may be multiplied before differences are taken instead
 LARGEST_AMPLIFICATION = 8
@@ -23,7 +32,7 @@ STEEPEST = 1e30
 
 @dataclass(frozen=True)
 class PassInput:
-    """Parameters in the form that every block of one pass uses, made once a pass.
+    """Parameters in the form that every block of one pass uses, made once per pass.
 
     projections : per view ``-2 theta^T``, (p_l, k), so that one product gives the cross term
     center_norms : per view ``||theta_jl||^2``, (k, 1)
@@ -54,12 +63,12 @@ class PassInput:
         others = max(self.center_norms[0].shape[0] - 1, 1)
         if self.s > -1 or math.log(others) > -self.s * math.log(LARGEST_AMPLIFICATION):
             return 1 / LARGEST_AMPLIFICATION
-        return smallest_share(self.dtype, np)
+        return smallest_share(self.dtype, array_namespace(self.projections[0]))
 
     @property
-    def dtype(self) -> np.dtype[Any]:
-        """The precision of the pass."""
-        return np.dtype(self.projections[0].dtype)
+    def dtype(self) -> Any:
+        """The precision of the pass, in the words of the arrays' namespace."""
+        return self.projections[0].dtype
 
 
 def prepare(parameters: Parameters, s: float, problem: Problem, dtype: np.dtype[Any]) -> PassInput:
@@ -104,7 +113,8 @@ def block_statistics(block: Block, inputs: PassInput) -> PassStatistics:
     pull = gradient * membership.attraction(degree, xp)
     residual = gradient * membership.residual(degree, xp)
     nearest = xp.min(distance, axis=0)
-    counts = [weight] * len(by_view) if cover is None else [weight * share for share in cover]
+    n_views = len(by_view)
+    counts = [weight] * n_views if cover is None else [weight * cover[view, :] for view in range(n_views)]
     mass = _per_view(pull, counts, xp)
     pull *= weight
     scatter = xp.stack([xp.vecdot(pull, d) for d in by_view], axis=1)
@@ -125,16 +135,17 @@ def _moment(pull: Array, cover: Array | None, block: Block, inputs: PassInput, x
     A dual view's ``phi_i`` is the i-th training row alone (its coefficients) and a row of the kernel matrix.
     """
     if cover is not None and not inputs.dual:
-        pull *= xp.max(cover, axis=0)  # absent rows are zero, so one factor a sample serves all views
+        pull *= xp.max(cover, axis=0)  # absent rows are zero, so one factor per sample serves all views
     parts = []
     for index, view in enumerate(block.views):
-        own = pull if cover is None or not inputs.dual else pull * cover[index]
+        pulls = pull if cover is None or not inputs.dual else pull * cover[index, :]
         known = inputs.values[index] if inputs.values else None
         if known is not None:
-            alone = xp.zeros(known.shape, dtype=pull.dtype)
-            alone[:, block.start : block.start + len(block.weight)] = own
-            parts.append(alone)
-        parts.append(own @ view)
+            rows = slice(block.start, block.start + block.weight.shape[0])
+            weights = xp.zeros(known.shape, dtype=pull.dtype, device=device_of(pull))
+            weights[:, rows] = pulls
+            parts.append(weights)
+        parts.append(pulls @ view)
     return _side_by_side(parts, xp)
 
 
@@ -151,15 +162,16 @@ def view_distances(block: Block, inputs: PassInput, xp: Any) -> list[Array]:
         if known is None:
             distance = _clusters_first(view @ inputs.projections[index], xp)
         else:
-            distance = -2 * known[:, block.start : block.start + len(block.weight)]
+            distance = -2 * known[:, block.start : block.start + block.weight.shape[0]]
         scale = norm + center_norm
         distance += scale
-        distance = xp.maximum(distance, xp.zeros((), dtype=distance.dtype))
+        distance = xp.maximum(distance, xp.zeros((), dtype=distance.dtype, device=device_of(distance)))
         if inputs.dual and inputs.dual[index]:  # no coordinates to take differences of
-            distance[distance < ROUNDING * scale] = 0
+            distance = xp.where(distance < ROUNDING * scale, xp.zeros_like(distance), distance)
         else:
             centers = inputs.projections[index].T / -2
-            take_differences(distance, distance < inputs.resolution * scale, view, centers, xp)
+            near = distance < inputs.resolution * scale
+            distance = with_differences(distance, near, view, centers, xp)
         result.append(distance)
     return result
 
@@ -173,19 +185,19 @@ def view_cover(block: Block, xp: Any) -> Array | None:
         return None
     present = xp.astype(block.present, block.squared_norms[0].dtype)
     n_views = xp.sum(present, axis=0)
-    return present * (len(present) / xp.maximum(n_views, xp.ones_like(n_views)))
+    return present * (present.shape[0] / xp.maximum(n_views, xp.ones_like(n_views)))
 
 
 def covered(by_view: list[Array], cover: Array | None) -> list[Array]:
     """Distances in each view times the cover: ``q_il d_ijl``."""
-    return by_view if cover is None else [d * share for d, share in zip(by_view, cover, strict=True)]
+    return by_view if cover is None else [d * cover[view, :] for view, d in enumerate(by_view)]
 
 
 def combined_reference(inputs: PassInput, cover: Array | None) -> Array:
-    """``sum_l alpha_l q_il eta_l``: one number, or one a sample if views are missing."""
+    """``sum_l alpha_l q_il eta_l``: one number, or one per sample if views are missing."""
     if cover is None:
         return sum(inputs.references)
-    return sum(reference * share for reference, share in zip(inputs.references, cover, strict=True))
+    return sum(reference * cover[view, :] for view, reference in enumerate(inputs.references))
 
 
 def combined_distance(by_view: list[Array], inputs: PassInput) -> Array:
@@ -228,12 +240,12 @@ def memberships(distance: Array, reference: Array, inputs: PassInput, xp: Any) -
 
 
 def _log_memberships(distance: Array, reference: Array, inputs: PassInput, xp: Any) -> Array:
-    """``(s-1) log dtil + m log u`` up to a constant a sample, for positive distances."""
+    """``(s-1) log dtil + m log u`` up to a constant per sample, for positive distances."""
     membership = inputs.membership
     degree = membership.degrees(distance, reference, xp)
     divergence = membership.divergence(distance, degree, reference, xp)
-    smallest = xp.asarray(xp.finfo(distance.dtype).smallest_normal, dtype=distance.dtype)
-    divergence = xp.maximum(divergence, smallest)
+    smallest = xp.finfo(distance.dtype).smallest_normal
+    divergence = xp.maximum(divergence, xp.asarray(smallest, dtype=distance.dtype, device=device_of(distance)))
     relative = xp.log(divergence / xp.min(divergence, axis=0))
     return max(inputs.s - 1, -STEEPEST) * relative + membership.fuzziness * membership.log_degrees(
         distance, reference, xp
@@ -272,5 +284,5 @@ def _per_view(pull: Array, counts: list[Array], xp: Any) -> Array:
 
 
 def _clusters_first(values: Array, xp: Any) -> Array:
-    """Transpose; numpy is also asked to lay the result out that way, others manage their own memory."""
+    """Transpose; NumPy is also asked to lay the result out that way, others see to their memory themselves."""
     return np.ascontiguousarray(values.T) if xp is np else values.T

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from powerkmeans.types import Array
+import numpy as np
+
+from powerkmeans.types import Array, device_of
 
 
 def smallest_share(dtype: Any, xp: Any) -> float:
@@ -19,14 +21,23 @@ def smallest_share(dtype: Any, xp: Any) -> float:
 def squared_distances(points: Array, rows: Array, xp: Any) -> Array:
     """``||t_j - x_i||^2``, (k, b), never negative."""
     scale = xp.vecdot(points, points)[:, None] + xp.vecdot(rows, rows)
-    distance = xp.maximum(scale - 2 * points @ rows.T, xp.zeros((), dtype=scale.dtype))
-    take_differences(distance, distance < smallest_share(distance.dtype, xp) * scale, rows, points, xp)
-    return distance
+    zero = xp.zeros((), dtype=scale.dtype, device=device_of(scale))
+    distance = xp.maximum(scale - 2 * points @ rows.T, zero)
+    near = distance < smallest_share(distance.dtype, xp) * scale
+    return with_differences(distance, near, rows, points, xp)
 
 
-def take_differences(distance: Array, near: Array, rows: Array, points: Array, xp: Any) -> None:
-    """Take the distances that are marked anew, in place: expanded squares have lost their digits."""
-    for cluster in xp.nonzero(xp.any(near, axis=1))[0]:
-        (samples,) = xp.nonzero(near[cluster])
+def with_differences(distance: Array, near: Array, rows: Array, points: Array, xp: Any) -> Array:
+    """The distances, those that are marked taken anew: expanded squares have lost their digits.
+
+    NumPy takes those alone, in place. Elsewhere, reading which they are would wait for the device; there all are
+    taken, one point at a time, and the marked ones chosen.
+    """
+    if xp is not np:
+        exact = [xp.vecdot(rows - points[j, :], rows - points[j, :]) for j in range(points.shape[0])]
+        return xp.where(near, xp.stack(exact), distance)
+    for cluster in np.flatnonzero(np.any(near, axis=1)):
+        samples = np.flatnonzero(near[cluster])
         difference = rows[samples] - points[cluster]
-        distance[cluster, samples] = xp.vecdot(difference, difference)
+        distance[cluster, samples] = np.vecdot(difference, difference)
+    return distance

@@ -13,7 +13,7 @@ from powerkmeans.objective.block import (
     view_cover,
     view_distances,
 )
-from powerkmeans.types import Array, Block, Sums, array_namespace
+from powerkmeans.types import Array, Block, Sums, array_namespace, device_of
 
 
 @dataclass
@@ -25,7 +25,7 @@ class Evidence(Sums):
     within : ``sum_i v_i o_il d_ial``
     total : ``sum_i v_i o_il ||phi_il||^2``, about the mean of the training samples
     agreement : weight of the samples whose nearest centroid in this view alone is that of their cluster
-    silhouette : ``sum_i v_i o_il (b - a) / max(a, b)`` with the distances to the own and the next centroid
+    silhouette : ``sum_i v_i o_il (b - a) / max(a, b)`` with the distances to its centroid and to the next
     """
 
     count: Array
@@ -37,37 +37,45 @@ class Evidence(Sums):
 
 
 def view_evidence(block: Block, inputs: PassInput) -> Evidence:
-    """Compare each view's own distances with the clusters that all views found together."""
+    """Compare the distances in each view with the clusters that all views found together."""
     xp = array_namespace(block.views[0])
     labels, cover = block_labels(block, inputs), view_cover(block, xp)
     rows: dict[str, list[Array]] = {name: [] for name in Evidence.__dataclass_fields__}
     for index, distance in enumerate(view_distances(block, inputs, xp)):
-        there = block.weight if block.present is None else block.weight * block.present[index]
-        share = inputs.view_weights[index] * (block.weight if cover is None else block.weight * cover[index])
-        own, other = _own_and_next(distance, labels, xp)
-        farther = xp.maximum(own, other)
-        margin = xp.where(farther > 0, other**0.5 - own**0.5, 0 * own) / xp.where(farther > 0, farther, 1) ** 0.5
+        weight = block.weight
+        if block.present is not None:
+            weight = weight * xp.astype(block.present[index, :], weight.dtype)
+        share = inputs.view_weights[index] * (block.weight if cover is None else block.weight * cover[index, :])
+        assigned, other = _assigned_and_next(distance, labels, xp)
         sums = {
-            "count": xp.sum(there),
-            "share": xp.vecdot(share, own),
-            "within": xp.vecdot(there, own),
-            "total": xp.vecdot(there, block.squared_norms[index]),
-            "agreement": xp.sum(xp.where(own <= other, there, 0 * there)),
-            "silhouette": xp.vecdot(there, margin),
+            "count": xp.sum(weight),
+            "share": xp.vecdot(share, assigned),
+            "within": xp.vecdot(weight, assigned),
+            "total": xp.vecdot(weight, block.squared_norms[index]),
+            "agreement": xp.sum(xp.where(assigned <= other, weight, xp.zeros_like(weight))),
+            "silhouette": xp.vecdot(weight, _margin(assigned, other, xp)),
         }
         for name, value in sums.items():
             rows[name].append(value)
     return Evidence(**{name: xp.stack(values) for name, values in rows.items()})
 
 
-def _own_and_next(distance: Array, labels: Array, xp: Any) -> tuple[Array, Array]:
-    """Squared distance to the own centroid and to the nearest other one; the own again if there is no other."""
-    mine = xp.arange(distance.shape[0])[:, None] == labels
-    own = xp.sum(xp.where(mine, distance, 0 * distance), axis=0)
+def _margin(assigned: Array, other: Array, xp: Any) -> Array:
+    """``(b - a) / max(a, b)`` of two distances that are given squared; 0 where both are."""
+    farther = xp.maximum(assigned, other)
+    apart = farther > 0
+    difference = xp.where(apart, other**0.5 - assigned**0.5, xp.zeros_like(assigned))
+    return difference / xp.where(apart, farther, xp.ones_like(farther)) ** 0.5
+
+
+def _assigned_and_next(distance: Array, labels: Array, xp: Any) -> tuple[Array, Array]:
+    """Squared distance to the centroid of the cluster and to the nearest other one; the same if there is none."""
+    numbers = xp.arange(distance.shape[0], dtype=labels.dtype, device=device_of(distance))
+    chosen = numbers[:, None] == labels
+    assigned = xp.sum(xp.where(chosen, distance, xp.zeros_like(distance)), axis=0)
     if distance.shape[0] == 1:
-        return own, own
-    largest = xp.max(distance) + 1
-    return own, xp.min(xp.where(mine, largest, distance), axis=0)
+        return assigned, assigned
+    return assigned, xp.min(xp.where(chosen, xp.max(distance) + 1, distance), axis=0)
 
 
 def labels_and_probabilities(block: Block, inputs: PassInput) -> Array:
@@ -85,6 +93,6 @@ def view_shares(block: Block, inputs: PassInput) -> Array:
     labels, cover = block_labels(block, inputs), view_cover(block, xp)
     shares = []
     for index, distance in enumerate(view_distances(block, inputs, xp)):
-        own, _ = _own_and_next(distance, labels, xp)
-        shares.append(inputs.view_weights[index] * (own if cover is None else own * cover[index]))
+        assigned, _ = _assigned_and_next(distance, labels, xp)
+        shares.append(inputs.view_weights[index] * (assigned if cover is None else assigned * cover[index, :]))
     return xp.stack(shares, axis=1)

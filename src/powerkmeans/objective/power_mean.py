@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from powerkmeans.types import Array
+import numpy as np
+
+from powerkmeans.types import Array, device_of
 
 
 def power_mean(y: Array, s: float, xp: Any) -> tuple[Array, Array]:
@@ -49,7 +51,7 @@ def power_mean(y: Array, s: float, xp: Any) -> tuple[Array, Array]:
 
 def _ratio(smallest: Array, y: Array, xp: Any) -> Array:
     """``smallest / y`` in (0, 1], and 1 where both are zero."""
-    if not xp.any(smallest == 0):
+    if xp is np and not np.any(smallest == 0):  # elsewhere the answer would have to be waited for
         return smallest / y
     zero = y == 0
     return xp.where(zero, xp.ones_like(y), smallest / xp.where(zero, xp.ones_like(y), y))
@@ -60,10 +62,14 @@ def _log_mean(ratio: Array, total: Array, s: float, xp: Any) -> Array:
     zero = ratio == 0
     logarithms = xp.log(xp.where(zero, xp.ones_like(ratio), ratio))
     excess = xp.mean(xp.where(zero, -xp.ones_like(ratio), xp.expm1(-s * logarithms)), axis=0)
-    return xp.where(excess > -0.5, xp.log1p(excess * (excess > -0.5)), xp.log(total / ratio.shape[0]))
+    small = excess > -0.5
+    return xp.where(
+        small, xp.log1p(xp.where(small, excess, xp.zeros_like(excess))), xp.log(total / ratio.shape[0])
+    )
 
 
 def _root(log_mean: Array, s: float, xp: Any) -> Array:
     """``exp(log_mean / s)``, at least 1, held inside half the range of the type for the smallest ``|s|``."""
     largest = 0.5 * math.log(float(xp.finfo(log_mean.dtype).max))
-    return xp.exp(xp.minimum(log_mean / s, xp.asarray(largest, dtype=log_mean.dtype)))
+    limit = xp.asarray(largest, dtype=log_mean.dtype, device=device_of(log_mean))
+    return xp.exp(xp.minimum(log_mean / s, limit))

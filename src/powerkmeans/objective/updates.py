@@ -30,7 +30,7 @@ def updated(old: Parameters, sums: PassStatistics, problem: Problem, relaxation:
 
 def updated_centers(old: Parameters, sums: PassStatistics, problem: Problem) -> Float64Array:
     """``theta_jl = S_jl / N_jl`` (paper: eq:step2); a centroid without weight keeps its place."""
-    centers = old.centers.copy()
+    centers = np.array(old.centers)
     for view, part in enumerate(problem.view_slices):
         alive = sums.mass[:, view] > 0
         centers[alive, part] = sums.moment[alive, part] / sums.mass[alive, view, None]
@@ -91,7 +91,7 @@ def _displaced(sums: PassStatistics, centers: Float64Array, problem: Problem) ->
 
 
 def shift_norms(old: Parameters, new: Parameters, problem: Problem) -> Float64Array:
-    """``sum_l alpha_l ||theta_jl(new) - theta_jl(old)||^2``, one value a centroid."""
+    """``sum_l alpha_l ||theta_jl(new) - theta_jl(old)||^2``, one value per centroid."""
     step = new.centers - old.centers
     return np.maximum(inner_products(step, step, problem), 0) @ new.view_weights
 

@@ -159,9 +159,9 @@ class EmbeddingDisplay:
         inner = ~self.outlier
         size = float(np.clip(16000 / max(1, len(self.points)), 5, 30))
         for cluster in np.unique(self.labels):
-            mine = inner & (self.labels == cluster)
+            members = inner & (self.labels == cluster)
             colour, marker = palette.cluster(int(cluster)), palette.marker(int(cluster))
-            ax.scatter(*self.points[mine].T, s=size, color=colour, marker=marker, alpha=0.7, lw=0)
+            ax.scatter(*self.points[members].T, s=size, color=colour, marker=marker, alpha=0.7, lw=0)
         if np.any(self.outlier):
             n_outliers = int(np.sum(self.outlier))
             name = f"{n_outliers} {'outlier' if n_outliers == 1 else 'outliers'}"

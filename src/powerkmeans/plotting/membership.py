@@ -86,7 +86,7 @@ class MembershipDisplay:
         typicality = word_or((None,), flag, "True or False")("typicality", typicality)
         if typicality and not has_typicality(estimator):
             raise ValueError(
-                "membership='fuzzy' has no typicality: every sample counts in full. Fit with "
+                f"membership={estimator.membership!r} has no typicality: every sample counts in full. Fit with "
                 "membership='possibilistic', or leave typicality=None."
             )
         more = {} if present is None else {"present": present}
@@ -137,14 +137,14 @@ class MembershipDisplay:
         """For each cluster with samples its number, its samples, and where it begins from the top."""
         space, place, bands = _SPACE * len(self.labels), 0.0, []
         for cluster in np.unique(self.labels):
-            mine = np.flatnonzero(self.labels == cluster)
-            bands.append((int(cluster), mine, place))
-            place += len(mine) + space
+            members = np.flatnonzero(self.labels == cluster)
+            bands.append((int(cluster), members, place))
+            place += len(members) + space
         return bands
 
     def _draw(self, ax: Axes, values: Array, palette: Palette) -> None:
-        for cluster, mine, place in self._bands():
-            size, ordered = len(mine), np.sort(values[mine])[::-1]
+        for cluster, members, place in self._bands():
+            size, ordered = len(members), np.sort(values[members])[::-1]
             # every sample is one step high, so that a cluster of one is seen
             edges = np.linspace(0, size, min(size, _MOST_STEPS) + 1).astype(int)
             lengths = ordered[np.minimum(edges, size - 1)]
@@ -154,8 +154,8 @@ class MembershipDisplay:
 
     def _ticks(self) -> tuple[list[float], list[str]]:
         places, names = [], []
-        for cluster, mine, place in self._bands():
-            if len(mine) >= _LABELLED * len(self.labels):
-                places.append(place + len(mine) / 2)
-                names.append(f"cluster {cluster}, {len(mine):,}")
+        for cluster, members, place in self._bands():
+            if len(members) >= _LABELLED * len(self.labels):
+                places.append(place + len(members) / 2)
+                names.append(f"cluster {cluster}, {len(members):,}")
         return places, names

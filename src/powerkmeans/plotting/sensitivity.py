@@ -250,10 +250,10 @@ class DimensionDisplay:
             [score(_labels(estimator, X, n_components=size, random_state=seed)) for seed in range(n_draws)]
             for size in sizes
         ]
-        whole = score(_labels(estimator, X, feature_map="exact")) if exact else None
+        exact_score = score(_labels(estimator, X, feature_map="exact")) if exact else None
         once = clone(estimator).set_params(n_components="auto", max_iter=1, s_init=-np.inf, init="random")
         suggested = int(np.max(_fitted(once, X).n_components_))
-        return cls(sizes, scores, exact=whole, suggested=suggested, score_name=name).plot(ax)
+        return cls(sizes, scores, exact=exact_score, suggested=suggested, score_name=name).plot(ax)
 
     @classmethod
     def from_predictions(
@@ -322,8 +322,8 @@ def _scoring(estimator: Any, X: Any, y: Any) -> tuple[Score, str]:
     """How labels are scored, and what the score is called."""
     if y is not None:
         return lambda labels: clustering_accuracy(y, labels), "accuracy"
-    own = _labels(estimator, X)
-    return lambda labels: float(adjusted_rand_score(own, labels)), _AGREEMENT
+    reference = _labels(estimator, X)
+    return lambda labels: float(adjusted_rand_score(reference, labels)), _AGREEMENT
 
 
 def _labels(estimator: Any, X: Any, **changed: Any) -> Array:

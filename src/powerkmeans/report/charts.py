@@ -53,14 +53,14 @@ def line_chart(lines: Sequence[Line], label: str, *, scale: str = "", mark: int 
         return TOP + (HEIGHT - TOP - BOTTOM) * (high - value) / (high - low)
 
     levels = log_ticks(low, high) if log else ticks(low, high)
-    if all(np.all(own[np.isfinite(own)] % 1 == 0) for own in values) and not log:
+    if all(np.all(series[np.isfinite(series)] % 1 == 0) for series in values) and not log:
         levels = [level for level in levels if level % 1 == 0]  # what is counted has no halves
     digits = _digits(levels)
     parts = [_level(y(math.log10(level) if log else level), number(level, digits)) for level in levels]
     parts += [_tick(x(step), step + 1) for step in sorted({0, n_steps - 1})]
     if mark is not None and 0 < mark < n_steps:
         parts.append(tag("line", class_="mark", x1=_at(x(mark)), x2=_at(x(mark)), y1=TOP, y2=HEIGHT - BOTTOM))
-    parts += [_drawn(own, line.style, x, y) for line, own in zip(lines, values, strict=True)]
+    parts += [_drawn(series, line.style, x, y) for line, series in zip(lines, values, strict=True)]
     return tag("svg", *parts, class_="chart", viewBox=f"0 0 {WIDTH} {HEIGHT}", role="img", aria_label=label)
 
 

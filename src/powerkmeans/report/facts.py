@@ -190,13 +190,13 @@ def _unusual(
     for view in tables:
         if not view.has_columns:
             continue
-        own = slice(start, start + len(view.columns))
+        part = slice(start, start + len(view.columns))
         values = view.take(rows)
-        away = np.nan_to_num(profiles.standardised(values, samples.labels[rows], own), posinf=0, neginf=0)
+        away = np.nan_to_num(profiles.standardised(values, samples.labels[rows], part), posinf=0, neginf=0)
         best = np.argmax(np.abs(away), axis=1)
         found = away[everyone, best]
         better = np.abs(found) > np.abs(farthest)
         column[better], farthest[better] = best[better] + start, found[better]
         value[better] = values[everyone, best][better]
-        start = own.stop
+        start = part.stop
     return column, value, farthest

@@ -55,8 +55,8 @@ def notes(facts: Facts) -> list[str]:
     samples, shown = facts.samples, len(facts.listed.rows)
     if samples.fence is None:
         return [
-            "This model was fitted with membership=\u201cfuzzy\u201d, which has no outlier scores; "
-            "membership=\u201cpossibilistic\u201d has them. "
+            f"This model was fitted with membership=\u201c{facts.estimator.membership}\u201d, which has no "
+            "outlier scores; membership=\u201cpossibilistic\u201d has them. "
             + _all_or_some(shown, len(samples), "whose cluster is least certain")
         ]
     found = int(np.sum(samples.outlier))

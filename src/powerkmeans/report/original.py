@@ -22,7 +22,7 @@ from powerkmeans.inputs.tables import (
     plain_label,
 )
 from powerkmeans.report.markup import plain_text
-from powerkmeans.sources import Source
+from powerkmeans.sources import Source, is_source
 from powerkmeans.support.values import naming, shown, text
 from powerkmeans.types import Float64Array
 
@@ -48,19 +48,22 @@ class OriginalView:
 
     def blocks(self, n_rows: int) -> Iterator[Float64Array]:
         """Yield consecutive blocks of rows as float64."""
-        if isinstance(self.table, Source):
-            source = self.table if self.positions is None else self.table.choose(self.positions)
-            yield from (block.astype(np.float64) for block in source.blocks(n_rows))
+        if is_source(self.table):
+            yield from (block.astype(np.float64) for block in self._chosen(self.table).blocks(n_rows))
             return
         length = len_of(self.table)
         yield from (self._numbers(slice(start, start + n_rows)) for start in range(0, length, n_rows))
 
     def take(self, rows: Any) -> Float64Array:
         """Read the given rows, which ascend."""
-        if isinstance(self.table, Source):
-            source = self.table if self.positions is None else self.table.choose(self.positions)
-            return source.take(rows).astype(np.float64)
-        return self._numbers(rows)
+        return (
+            self._chosen(self.table).take(rows).astype(np.float64)
+            if is_source(self.table)
+            else self._numbers(rows)
+        )
+
+    def _chosen(self, source: Source) -> Source:
+        return source if self.positions is None else source.choose(self.positions)
 
     def _numbers(self, rows: Any) -> Float64Array:
         part = self.table.iloc[rows] if hasattr(self.table, "iloc") else self.table[rows]
@@ -106,12 +109,12 @@ def original_views(
 
 
 def _check_shape(view: str, placed: Placed, n_samples: int, width: int | None) -> None:
-    rows, own = len_of(placed[0]), _width(placed)
+    rows, found = len_of(placed[0]), _width(placed)
     whose = "original" if view == "X" else f"original: view {view!r}"
     if rows != n_samples:
         raise ValueError(f"{whose} has {rows} samples, expected {n_samples} as in X.")
-    if width is not None and own != width:
-        raise ValueError(f"{whose} has {own} columns, expected {width}: the columns of X, in other units.")
+    if width is not None and found != width:
+        raise ValueError(f"{whose} has {found} columns, expected {width}: the columns of X, in other units.")
 
 
 def _is_kernel(estimator: Any, view: str) -> bool:
@@ -135,7 +138,7 @@ def _placed(estimator: Any, X: Any) -> dict[str, Placed]:
             raise ValueError(f"original lacks the view {lacking[0]!r} of the fit.")
         return {name: (_table(tables[name]), None) for name in names}
     table = _table(as_table(X))
-    if not is_table(table) or not (isinstance(table, Source) or hasattr(table, "__getitem__")):
+    if not is_table(table) or not (is_source(table) or hasattr(table, "__getitem__")):
         raise TypeError(f"original must be a 2-D table, or tables by view. Got {shown(X)} instead.")
     columns = None if layout is None else layout.columns or column_groups(table, None)
     if columns is None and len(names) > 1:
@@ -144,7 +147,7 @@ def _placed(estimator: Any, X: Any) -> dict[str, Placed]:
         return {names[0]: (table, None)}
     missing = [name for name in names if name not in columns]
     width = int(table.shape[1])
-    if missing or any(position >= width for own in columns.values() for position in own):
+    if missing or any(position >= width for positions in columns.values() for position in positions):
         raise ValueError(
             f"original has other columns than X: {width} of them. Pass all columns of X, in other units."
         )
@@ -165,8 +168,8 @@ def _own_names(estimator: Any, view: int, tables: Sequence[Placed]) -> tuple[str
     for table, positions in tables:
         header = column_names(table)
         if header is not None:
-            own = header if positions is None else [header[position] for position in positions]
-            return tuple(plain_text(plain_label(name, label)) for label in own)
+            labels = header if positions is None else [header[position] for position in positions]
+            return tuple(plain_text(plain_label(name, label)) for label in labels)
     if layout is not None and layout.labels[view] is not None:
         return tuple(plain_text(label) for label in layout.labels[view])
     if layout is None and hasattr(estimator, "feature_names_in_"):
@@ -201,7 +204,7 @@ def _cut(names: list[Any], found: dict[str, Placed]) -> dict[str, list[Any]]:
     """One list of names, as many as the views or the table they are cut from have columns."""
     table, positions = next(iter(found.values()))
     if positions is not None and len(names) == table.shape[1]:
-        return {view: [names[position] for position in own or []] for view, (_, own) in found.items()}
+        return {view: [names[position] for position in positions or []] for view, (_, positions) in found.items()}
     widths = [_width(placed) for placed in found.values()]
     if len(names) != sum(widths):
         raise ValueError(f"feature_names has {len(names)} names, but there are {sum(widths)} columns.")

@@ -58,11 +58,11 @@ def project(estimator: PowerKMeansBase, views: Views, rows: Rows, labels: Array)
 def _coordinates(estimator: PowerKMeansBase, some: Views, index: int, rows: Rows) -> Array:
     feature_map, array = estimator._fit.model.maps[index], some.arrays[index]
     if some.present is not None:
-        there = some.present[:, index]
+        present = some.present[:, index]
         array = (
-            array.multiply(there[:, None]).tocsr()
+            array.multiply(present[:, None]).tocsr()
             if hasattr(array, "indptr")
-            else np.where(there[:, None], array, 0)
+            else np.where(present[:, None], array, 0)
         )
     if not isinstance(feature_map, CentredKernel):
         return feature_map(array, np).astype(np.float32, copy=False)
@@ -72,12 +72,12 @@ def _coordinates(estimator: PowerKMeansBase, some: Views, index: int, rows: Rows
     return (vectors[:, -KERNEL_DIRECTIONS:] * np.sqrt(np.maximum(kept, 0))).astype(np.float32)
 
 
-def _fill(features: Array, there: Array, labels: Array) -> None:
+def _fill(features: Array, present: Array, labels: Array) -> None:
     """Put rows that a view lacks at the mean of those of their cluster that it has."""
-    for cluster in np.unique(labels[~there]):
-        mine = labels == cluster
-        have = mine & there
-        features[mine & ~there] = np.mean(features[have], axis=0) if np.any(have) else 0
+    for cluster in np.unique(labels[~present]):
+        members = labels == cluster
+        have = members & present
+        features[members & ~present] = np.mean(features[have], axis=0) if np.any(have) else 0
 
 
 def _principal(table: Array) -> Plane:

@@ -71,7 +71,7 @@ def _there(checked: Views, index: int) -> NDArray[np.bool_] | None:
 
 
 def _moments(
-    view: OriginalView, samples: Samples, there: NDArray[np.bool_] | None
+    view: OriginalView, samples: Samples, present: NDArray[np.bool_] | None
 ) -> tuple[Float64Array, Float64Array, Float64Array, Float64Array]:
     """Means by cluster, mean, standard deviation and share of the variance between clusters, of each column.
 
@@ -85,8 +85,8 @@ def _moments(
         rows = slice(start, start + len(block))
         start = rows.stop
         known = np.isfinite(block)
-        if there is not None:
-            known &= there[rows, None]
+        if present is not None:
+            known &= present[rows, None]
         if shift is None:
             shift = np.sum(block, axis=0, where=known) / np.maximum(np.sum(known, axis=0), 1)
         centred = np.where(known, block - shift, 0)
@@ -111,12 +111,12 @@ def _summary(
     total = np.where(known > 0, known, np.nan)
     mean = np.sum(sums, axis=0) / total
     variance = np.maximum(squares / total - mean**2, 0)  # NaN where there is no value at all
-    own = np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
-    between = np.nansum(counts * (own - mean) ** 2, axis=0) / total
+    means = np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
+    between = np.nansum(counts * (means - mean) ** 2, axis=0) / total
     # what is left of equal values after rounding is no variance
     variance[variance <= 1e-29 * (mean + shift) ** 2] = 0
     explained = np.divide(between, variance, out=np.zeros_like(variance), where=variance > 0)
-    return own + shift, mean + shift, np.sqrt(variance), np.minimum(explained, 1.0)
+    return means + shift, mean + shift, np.sqrt(variance), np.minimum(explained, 1.0)
 
 
 def most_columns(profiles: Profiles) -> int:

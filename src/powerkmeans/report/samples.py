@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from powerkmeans.estimators.base import PowerKMeansBase
 from powerkmeans.objective.block import block_typicality
 from powerkmeans.objective.evidence import labels_and_probabilities, view_shares
-from powerkmeans.sources import Source
-from powerkmeans.types import Array, Float64Array, Views
+from powerkmeans.sources import is_source
+from powerkmeans.types import Array, Float64Array, Membership, Views
 
 # points of the map; small clusters are drawn more densely, so that each has about this many of them
 MOST_POINTS, POINTS_A_CLUSTER = 5000, 30
@@ -68,27 +68,26 @@ def summarise(estimator: PowerKMeansBase, views: Views, noise_threshold: float |
     found = estimator._apply(views, labels_and_probabilities)
     labels, probability = found[:, 0].astype(np.int32), found[:, 1]
     typicality, fence = np.ones_like(probability), None
-    if problem.membership.name == "possibilistic":  # of all that a sample is, also what the features miss
+    if problem.membership.bounded:  # of all that a sample is, also what the features miss
         typicality = estimator._apply(views, block_typicality, beyond_landmarks=True)
-        whisker = outlier_fence(typicality, problem.membership.fuzziness)
+        whisker = outlier_fence(typicality, problem.membership)
         fence = whisker if noise_threshold is None else float(noise_threshold)
     return Samples(labels, probability, typicality, len(estimator._fit.model.parameters.centers), fence, asked)
 
 
-def outlier_fence(typicality: Array, fuzziness: float) -> float:
+def outlier_fence(typicality: Array, membership: Membership) -> float:
     r"""The outlier score at the upper whisker of a box plot of the distances to the nearest centroid.
 
-    Squared distances over the reference distance are ``(1/u - 1)^(m-1)``. Scores themselves have a ceiling, so
+    Distances are those that have these degrees, over the reference distance. Scores themselves have a ceiling, so
     their own whisker may lie beyond it; squares are skewed, and of a normal column 8 % would lie beyond theirs.
     """
     degree = np.clip(np.asarray(typicality, dtype=np.float64), np.finfo(np.float64).tiny, 1.0)
-    distance = (1 / degree - 1) ** ((fuzziness - 1) / 2)
+    distance = membership.distances(degree, 1.0, np) ** 0.5
     lower, upper = np.quantile(distance, [0.25, 0.75])
     whisker = float(upper + WHISKER * (upper - lower))
     # what is equal to rounding is not apart
     whisker += 1e-6 * whisker
-    ratio = whisker ** (2 / (fuzziness - 1))
-    return ratio / (1 + ratio)
+    return 1 - float(membership.degrees(np.asarray(whisker**2), 1.0, np))
 
 
 def drawn_rows(samples: Samples, always: Rows, most: int = MOST_POINTS) -> Rows:
@@ -123,7 +122,7 @@ def take_rows(views: Views, rows: Rows) -> Views:
 
     def taken(index: int) -> Any:
         array = views.arrays[index]
-        if isinstance(array, Source):
+        if is_source(array):
             return array.take(rows, None if present is None else present[:, index])
         return array[rows]
 

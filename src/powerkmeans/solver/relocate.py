@@ -97,8 +97,8 @@ def _holdings(
 
 def _best_split(rows: Array, held: _Holdings, n_clusters: int) -> tuple[int, Split]:
     """The cluster of which two centroids explain most, and its split."""
-    parts = (held.labels == j for j in range(n_clusters))
-    splits = [_split(rows[mine], held.pull[mine]) for mine in parts]
+    clusters = (held.labels == j for j in range(n_clusters))
+    splits = [_split(rows[members], held.pull[members]) for members in clusters]
     grown = int(np.argmax([split.gain for split in splits]))
     return grown, splits[grown]
 

@@ -1,22 +1,18 @@
-"""Schedules of the exponent s, and the exponent at which clusters begin to separate."""
+"""Schedules of the exponent s: which ones a run goes through, and where it may end."""
 
 from __future__ import annotations
 
+import enum
 import math
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
-
-import numpy as np
-from scipy.optimize import brentq
-
-from powerkmeans.types import Float64Array
 
 # where the power mean is the minimum for all purposes, and a run that still has not separated may end
 END_OF_ANNEALING = -200.0
 # the start where the collapse is unstable at every exponent, so that no critical one exists
 SMALLEST_START = 0.5
 _LONGEST_ANNEALING = 60.0
-# beyond it a step is the whole annealing, and its powers may leave the range of numbers
+# beyond it a single step is all of the annealing, and its powers may leave the range of numbers
 _LARGEST_FACTOR = 1e20
 # how long a schedule waits for growing steps, which squared steps over the spread are nothing, and its haste then
 LONGEST_WAIT, QUIET, QUICK_STEPS = 16, 1e-4, 3
@@ -37,6 +33,15 @@ class Pace(NamedTuple):
     growing: bool
 
 
+class Phase(enum.Enum):
+    """What it takes for a run to end at an exponent."""
+
+    WAITING = "nothing ends it"
+    MAY_SETTLE = "centroids that stand still end it"
+    ENDED = "centroids that stand still end it, and so does a single iteration that moves nothing"
+    HAND_OVER = "it ends here: weights are so hard that k-means may do the rest"
+
+
 class Schedule(Protocol):
     """Which exponents a run goes through, and where it may end."""
 
@@ -46,16 +51,8 @@ class Schedule(Protocol):
         """The exponent of the next iteration."""
         ...
 
-    def ended(self, s: float) -> bool:
-        """Whether waiting longer cannot separate clusters any more."""
-        ...
-
-    def settles(self, s: float) -> bool:
-        """Whether a state that stands still here may be taken for the end."""
-        ...
-
-    def hands_over(self, s: float) -> bool:
-        """Whether weights are so hard that k-means may do the rest, converged or not."""
+    def phase(self, s: float, apart: bool) -> Phase:
+        """What ends a run at this exponent, whose centroids are all apart or not."""
         ...
 
     @property
@@ -74,7 +71,8 @@ class Geometric:
     """``s = s_init * factor^(iteration // every)`` (paper: Alg. RFF-KPKM, step 6).
 
     Around the critical exponent centroids move slowly because nothing pulls them either way; a run may
-    settle only once ``s`` is below ``settle_below``, and need not once it is below ``hand_over``.
+    settle only once ``s`` is below ``settle_below``, and need not once it is below ``hand_over``. Centroids
+    that are together have to be waited for, until waiting longer cannot part them.
     """
 
     s_init: float
@@ -88,14 +86,12 @@ class Geometric:
         exponent = min(pace.done // self.every * math.log(self.factor), _LONGEST_ANNEALING)
         return self.s_init * math.exp(exponent)
 
-    def ended(self, s: float) -> bool:
-        return self.factor == 1 or s <= min(END_OF_ANNEALING, 2 * self.settle_below)
-
-    def settles(self, s: float) -> bool:
-        return s <= self.settle_below
-
-    def hands_over(self, s: float) -> bool:
-        return s <= self.hand_over
+    def phase(self, s: float, apart: bool) -> Phase:
+        if apart and s <= self.hand_over:
+            return Phase.HAND_OVER
+        if self.factor == 1 or s <= min(END_OF_ANNEALING, 2 * self.settle_below):
+            return Phase.ENDED
+        return Phase.MAY_SETTLE if apart and s <= self.settle_below else Phase.WAITING
 
     @property
     def window(self) -> int:
@@ -131,38 +127,5 @@ class Hard:
     def after(self, s: float, pace: Pace) -> float:
         return -math.inf
 
-    def hands_over(self, s: float) -> bool:
-        return False
-
-    def ended(self, s: float) -> bool:
-        return True
-
-    def settles(self, s: float) -> bool:
-        return True
-
-
-def growth_rate(s: float, sharp: Float64Array, flat: Float64Array, fuzziness: float) -> float:
-    """Factor by which one iteration multiplies a small displacement from the collapsed point.
-
-    Twice the largest eigenvalue of ``(1 - s) sharp + m/(m-1) flat`` (see ``objective.collapse``), where
-    both matrices are already divided by the total pull.
-    """
-    matrix = (1 - s) * sharp + fuzziness / (fuzziness - 1) * flat
-    return 2 * float(np.linalg.eigvalsh(matrix)[-1])
-
-
-def critical_value(sharp: Float64Array, flat: Float64Array, fuzziness: float) -> float:
-    """The exponent at which the collapsed point loses stability: ``growth_rate = 1``.
-
-    0.0 if the collapse is unstable at every ``s < 0``.
-    """
-    if growth_rate(0.0, sharp, flat, fuzziness) >= 1:
-        return 0.0
-    if not np.any(flat):
-        return 1 - 1 / growth_rate(0.0, sharp, flat, fuzziness)
-    low = -1.0
-    while growth_rate(low, sharp, flat, fuzziness) < 1:
-        low *= 2
-        if not math.isfinite(low) or low < -1e12:
-            return low
-    return float(brentq(lambda s: growth_rate(s, sharp, flat, fuzziness) - 1, low, 0.0, xtol=1e-9))
+    def phase(self, s: float, apart: bool) -> Phase:
+        return Phase.ENDED

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from powerkmeans.objective.distances import squared_distances
-from powerkmeans.support.draws import thin
+from powerkmeans.support.draws import draw_by_weight
 from powerkmeans.types import Array, Float64Array
 
 CLOUD_SCALE = 0.1
@@ -29,7 +29,7 @@ def cloud(
 
 def random_rows(rows: Array, weight: Float64Array, n_clusters: int, rng: np.random.Generator) -> list[int]:
     """Indices of distinct rows drawn by weight without replacement; repeated only if too few exist."""
-    kept, _ = thin(rng.standard_exponential(len(rows)), weight, n_clusters)
+    kept, _ = draw_by_weight(rng.standard_exponential(len(rows)), weight, n_clusters)
     return _fill(kept.tolist(), n_clusters)
 
 

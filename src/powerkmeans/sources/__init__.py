@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from powerkmeans.sources.base import Source, SourceChangedError
+from powerkmeans.sources.ahead import read_ahead
+from powerkmeans.sources.disk import SourceChangedError, UnreadableError
 from powerkmeans.sources.opening import open_source
 from powerkmeans.sources.output import check_target, write_rows
-from powerkmeans.sources.stream import read_ahead
+from powerkmeans.sources.source import Source, is_source
 
-__all__ = ["Source", "SourceChangedError", "check_target", "open_source", "read_ahead", "write_rows"]
+__all__ = [
+    "Source",
+    "SourceChangedError",
+    "UnreadableError",
+    "check_target",
+    "is_source",
+    "open_source",
+    "read_ahead",
+    "write_rows",
+]

@@ -1,20 +1,21 @@
-"""Parquet and Arrow: files, folders of files, data sets, and tables in memory."""
+"""Columns of Arrow data sets: numbers as a source, anything as texts."""
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from powerkmeans.sources.base import Origin, Source, Stamps, Table, place, shortened, stamps, unreadable
 from powerkmeans.sources.columns import FLOAT32, FLOAT64, Columns, check_size, needed, positions
-from powerkmeans.sources.stream import reblocked
+from powerkmeans.sources.disk import Stamps, place, stamps, unreadable
+from powerkmeans.sources.reblocking import check_count, reblocked
+from powerkmeans.sources.source import Origin, Source, TableFacts
 
-FORMATS = {".parquet": "parquet", ".arrow": "ipc", ".feather": "ipc"}
 # rows decoded at once: columns become rows in pieces that stay in cache
 BATCH_BYTES = 2**21
 
@@ -29,27 +30,38 @@ class Piece(NamedTuple):
 class ArrowSource(Source):
     """Columns of an Arrow data set, read in batches."""
 
-    def __init__(self, table: Table, dataset: Any, pieces: list[Piece]) -> None:
-        super().__init__(table)
+    def __init__(self, facts: TableFacts, dataset: Any, pieces: list[Piece]) -> None:
+        super().__init__(facts)
         self._arrow = needed("pyarrow", "arrow")
         self._dataset, self._pieces = dataset, pieces
-        self._type = self._arrow.float32() if self.dtype == FLOAT32 else self._arrow.float64()
 
     def _blocks(self, n_rows: int) -> Iterator[NDArray[Any]]:
-        return reblocked(self._batches(), n_rows, self.shape[0])
+        return reblocked(self._batches(n_rows), n_rows, self.shape[0])
 
-    def _batches(self) -> Iterator[NDArray[Any]]:
+    def _batches(self, n_rows: int) -> Iterator[NDArray[Any]]:
         for piece in self._pieces:
             for batch in self._scanned(piece.data):
                 yield self._converted(batch)
 
-    def _scanned(self, data: Any) -> Iterator[Any]:
+    def _all_rows(self, on_read: Callable[[float], None]) -> NDArray[Any]:
+        """All rows, each column of a batch put where it belongs; one more batch is decoded meanwhile."""
+        values, done = np.empty(self.shape, dtype=self.dtype), 0
+        for piece in self._pieces:
+            for batch in self._scanned(piece.data, ahead=2):
+                self._convert(batch, values[done : done + batch.num_rows])
+                done += batch.num_rows
+                on_read(done / len(values))
+        check_count(done, len(values))
+        return values
+
+    def _scanned(self, data: Any, ahead: int = 1) -> Iterator[Any]:
         """Scan batches of a piece in order, holding little more than the one that is used."""
         options: dict[str, Any] = {"columns": list(self.column_names or ()), **self._reading()}
         if data is not self._dataset:
             options["schema"] = self._dataset.schema
         rows = max(1, BATCH_BYTES // (self.shape[1] * self.dtype.itemsize))
-        return iter(data.scanner(batch_size=rows, batch_readahead=1, fragment_readahead=1, **options).to_batches())
+        scanner = data.scanner(batch_size=rows, batch_readahead=ahead, fragment_readahead=1, **options)
+        return iter(scanner.to_batches())
 
     def _reading(self) -> dict[str, Any]:
         return {}
@@ -79,11 +91,16 @@ class ArrowSource(Source):
         return [piece]
 
     def _converted(self, batch: Any) -> NDArray[Any]:
-        """A batch of columns as rows, with NaN for nulls."""
         rows = np.empty((batch.num_rows, batch.num_columns), dtype=self.dtype)
-        for index, column in enumerate(batch.columns):
-            rows[:, index] = column.cast(self._type, safe=False).to_numpy(zero_copy_only=False)
+        self._convert(batch, rows)
         return rows
+
+    def _convert(self, batch: Any, rows: NDArray[Any]) -> None:
+        """Put a batch of columns into rows, NaN for nulls; what is too large for single precision is infinite."""
+        with np.errstate(over="ignore"):
+            for index, column in enumerate(batch.columns):
+                kind = self._arrow.float32() if _is_single(column.type) else self._arrow.float64()
+                rows[:, index] = column.cast(kind, safe=False).to_numpy(zero_copy_only=False)
 
 
 class ParquetSource(ArrowSource):
@@ -111,78 +128,121 @@ def _holding(pieces: list[Piece], start: int, rows: NDArray[np.intp]) -> Iterato
         start += piece.n_rows
 
 
-def open_arrow(path: str, columns: Columns) -> ArrowSource:
-    """Open a Parquet or Arrow file, or a folder of such files."""
-    dataset = needed("pyarrow.dataset", "arrow")
-    name, full = shortened(path), os.path.abspath(path)
-    files = _data_files(name, full) if os.path.isdir(full) else [full]
-    kind = _format(name, files)
-    seen = stamps(files)
-    for file in files:
-        if os.path.getsize(file) == 0:
-            raise ValueError(f"{place(name, file, files)} is empty (0 bytes). Write or copy it again.")
-    try:
-        opened = _discovered(dataset, full, files, kind)
-    except Exception as error:
-        raise unreadable(name, error) from error
-    return _open(opened, name, columns, seen, Origin(open_arrow, full, columns))
+@dataclass(frozen=True)
+class NamedColumns:
+    """A table of named columns, opened.
+
+    name : what messages call it
+    data : the data set of Arrow
+    stamps, origin : as a source has them
+    """
+
+    name: str
+    data: Any
+    stamps: Stamps
+    origin: Origin | None = None
+
+    @property
+    def header(self) -> list[str]:
+        """The names of all columns."""
+        return list(self.data.schema.names)
+
+    @property
+    def stored_index(self) -> list[Any]:
+        """What pandas has stored as the index: names of columns, or ranges."""
+        return list((self.data.schema.pandas_metadata or {}).get("index_columns", []))
+
+    def numbers(self, columns: Columns, *, dtype: np.dtype[Any] | None = None, gaps: bool = False) -> ArrowSource:
+        """Some columns as a source; ``dtype`` is the precision to use, if not theirs.
+
+        All files must have them, of one type, and some rows. With ``gaps`` the first file's types hold for all,
+        what is missing in some file, or everywhere, is NaN, and there may be no rows.
+        """
+        chosen = _chosen(self, columns)
+        check_size(self.name, 1, len(chosen))
+        fields = [self.data.schema.field(position) for position in chosen]
+        natural = _float_dtype(self.name, fields, nulls=gaps)
+        pieces = self._pieces([] if gaps else fields, closed=columns is None and self.origin is not None)
+        n_rows = sum(piece.n_rows for piece in pieces)
+        check_size(self.name, 1 if gaps else n_rows, len(chosen))
+        names = tuple(field.name for field in fields)
+        kind = ParquetSource if all(_is_parquet(piece.data) for piece in pieces) else ArrowSource
+        shape = (n_rows, len(chosen))
+        facts = TableFacts(self.name, shape, dtype or natural, chosen, names, self.stamps, self.origin)
+        return kind(facts, self.data, pieces)
+
+    def _pieces(self, fields: list[Any], *, closed: bool) -> list[Piece]:
+        known = set(self.header) if closed else None
+        return [_checked_piece(self.name, self.data, piece, fields, known) for piece in _fragments(self.data)]
+
+    def type_of(self, column: str) -> Any:
+        """The type of a column."""
+        return self.data.schema.field(column).type
+
+    def texts(self, column: str) -> NDArray[Any]:
+        """A column as texts, nothing for nulls."""
+        try:
+            values = self.data.to_table(columns=[column]).column(0).to_pylist()
+        except (OSError, ValueError) as error:
+            raise unreadable(self.name, error) from error
+        return np.array(["" if value is None else str(value) for value in values], dtype=object)
 
 
-def open_dataset(opened: Any, columns: Columns) -> ArrowSource:
+def open_dataset(data: Any, columns: Columns) -> ArrowSource:
     """Take a data set as it is; files that are not local are not watched for changes."""
-    files = [os.path.abspath(file) for file in getattr(opened, "files", []) if os.path.isfile(file)]
-    return _open(opened, "dataset", columns, stamps(files), None)
+    files = [os.path.abspath(file) for file in getattr(data, "files", []) if os.path.isfile(file)]
+    return NamedColumns("dataset", data, stamps(files)).numbers(columns)
 
 
-def open_table(table: Any, columns: Columns) -> ArrowSource:
+def open_arrow_table(table: Any, columns: Columns) -> ArrowSource:
     """Take a table in memory as it is."""
     check_size("table", table.num_rows, table.num_columns)
-    return _open(needed("pyarrow.dataset", "arrow").dataset(table), "table", columns, {}, None)
+    return NamedColumns("table", needed("pyarrow.dataset", "arrow").dataset(table), {}).numbers(columns)
 
 
-def _open(opened: Any, name: str, columns: Columns, seen: Stamps, origin: Origin | None) -> ArrowSource:
-    chosen = _chosen(name, opened.schema, columns)
-    check_size(name, 1, len(chosen))
-    fields = [opened.schema.field(position) for position in chosen]
-    dtype = _float_dtype(name, fields)
-    known = set(opened.schema.names) if columns is None and origin is not None else None
-    pieces = [_checked_piece(name, opened, piece, fields, known) for piece in _fragments(opened)]
-    n_rows = sum(piece.n_rows for piece in pieces)
-    check_size(name, n_rows, len(chosen))
-    names = tuple(field.name for field in fields)
-    kind = ParquetSource if all(_is_parquet(piece.data) for piece in pieces) else ArrowSource
-    return kind(Table(name, (n_rows, len(chosen)), dtype, chosen, names, seen, origin), opened, pieces)
+def is_number(kind: Any, *, nulls: bool = False) -> bool:
+    """Whether a type is one of numbers, or of nothing but nulls if those count."""
+    types = needed("pyarrow", "arrow").types
+    kinds = [types.is_integer, types.is_floating, types.is_boolean, types.is_decimal]
+    return any(is_kind(kind) for is_kind in (*kinds, *([types.is_null] if nulls else [])))
 
 
-def _chosen(name: str, schema: Any, columns: Columns) -> tuple[int, ...]:
+def is_integer(kind: Any) -> bool:
+    """Whether a type is one of integers."""
+    return bool(needed("pyarrow", "arrow").types.is_integer(kind))
+
+
+def _is_single(kind: Any) -> bool:
+    types = needed("pyarrow", "arrow").types
+    return bool(types.is_float32(kind) or types.is_float16(kind))
+
+
+def _chosen(table: NamedColumns, columns: Columns) -> tuple[int, ...]:
     """Where the chosen columns stand; an index that pandas has stored is none unless it was chosen."""
-    header = schema.names
+    name, header = table.name, table.header
     repeated = [label for label, count in Counter(header).items() if count > 1]
     if repeated:
         raise ValueError(f"{name} has more than one column {repeated[0]!r}. Rename them.")
     chosen = positions(columns, name, header, len(header))
-    index = (schema.pandas_metadata or {}).get("index_columns", []) if columns is None else []
+    index = table.stored_index if columns is None else []
     return tuple(position for position in chosen if header[position] not in index)
 
 
-def _float_dtype(name: str, fields: list[Any]) -> np.dtype[Any]:
+def _float_dtype(name: str, fields: list[Any], *, nulls: bool) -> np.dtype[Any]:
     """The precision that all columns share; a TypeError names one that has no numbers."""
-    types = needed("pyarrow", "arrow").types
     for field in fields:
-        kinds = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
-        if not any(is_kind(field.type) for is_kind in kinds):
+        if not is_number(field.type, nulls=nulls):
             raise TypeError(
                 f"{name}: column {field.name!r} is of type {field.type}, not of numbers. Leave it out: name the "
                 "columns to use with columns=[...]."
             )
-    single = all(types.is_float32(field.type) or types.is_float16(field.type) for field in fields)
-    return FLOAT32 if single else FLOAT64
+    return FLOAT32 if all(_is_single(field.type) for field in fields) else FLOAT64
 
 
 def _fragments(opened: Any) -> list[Any]:
     try:
         return list(opened.get_fragments())
-    except ValueError:  # one with a filter has its rows only as a whole
+    except ValueError:  # one with a filter cannot be taken apart
         return [opened]
 
 
@@ -231,32 +291,3 @@ def _partition_keys(data: Any) -> set[str]:
 
 def _is_parquet(data: Any) -> bool:
     return getattr(getattr(data, "format", None), "default_extname", None) == "parquet"
-
-
-def _data_files(name: str, folder: str) -> list[str]:
-    """List the data files below a folder in the order of their paths, without hidden ones, as Arrow does."""
-    found = []
-    for where, folders, files in os.walk(folder):
-        folders[:] = [f for f in folders if not f.startswith((".", "_"))]
-        seen = [f for f in files if not f.startswith((".", "_")) and os.path.splitext(f)[1].lower() in FORMATS]
-        found += [os.path.join(where, f) for f in seen]
-    if not found:
-        raise ValueError(f"{name} is a folder without any {', '.join(FORMATS)} file, and not a Zarr array.")
-    return sorted(found)
-
-
-def _format(name: str, files: list[str]) -> str:
-    kinds = {FORMATS[os.path.splitext(file)[1].lower()] for file in files}
-    if len(kinds) > 1:
-        raise ValueError(f"{name} has Parquet and Arrow files; keep one format in a folder.")
-    return kinds.pop()
-
-
-def _discovered(dataset: Any, base: str, files: list[str], kind: str) -> Any:
-    """A data set of files, with columns from folders such as ``year=2024`` below ``base``."""
-    folder = base if os.path.isdir(base) else os.path.dirname(base)
-    by_folder = dataset.HivePartitioning.discover()
-    options = dataset.FileSystemFactoryOptions(partition_base_dir=folder, partitioning=by_folder)
-    form = dataset.ParquetFileFormat() if kind == "parquet" else dataset.IpcFileFormat()
-    local = needed("pyarrow.fs", "arrow").LocalFileSystem()
-    return dataset.FileSystemDatasetFactory(local, files, form, options).finish()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from tokenize import TokenError
 from typing import IO, Any, NamedTuple
 
@@ -13,13 +13,14 @@ import numpy as np
 from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 
-from powerkmeans.sources.base import Origin, Source, Stamps, Table, shortened, stamps, unreadable
 from powerkmeans.sources.columns import Columns, check_table, float_dtype, positions
+from powerkmeans.sources.disk import Stamps, UnreadableError, shortened, stamps, unreadable
+from powerkmeans.sources.source import Origin, Source, TableFacts
 
 # single rows: what lies between two of them is read along if it is short, up to so many bytes in all
 BRIDGED_BYTES = 2**14
 RUN_BYTES = 2**22
-# what NumPy's own reader of headers raises for one that is damaged
+# what NumPy's reader of headers raises for one that is damaged
 DAMAGED = (
     ValueError,
     TypeError,
@@ -46,8 +47,8 @@ class Header(NamedTuple):
 class ArraySource(Source):
     """An array or a memory map that somebody else holds."""
 
-    def __init__(self, table: Table, array: NDArray[Any]) -> None:
-        super().__init__(table)
+    def __init__(self, facts: TableFacts, array: NDArray[Any]) -> None:
+        super().__init__(facts)
         self._array = array
 
     def _blocks(self, n_rows: int) -> Iterator[NDArray[Any]]:
@@ -60,32 +61,40 @@ class ArraySource(Source):
     def _copied(self, rows: slice | NDArray[np.intp]) -> NDArray[Any]:
         """Copy rows, so that no view keeps the file's pages; touching a map of a file that was cut is fatal."""
         self.check_unchanged()
-        found = np.asarray(self._array[rows])
-        if self._columns != tuple(range(found.shape[1])):
-            found = found[:, self._columns]
+        found = self._chosen(np.asarray(self._array[rows]))
         with np.errstate(over="ignore"):  # a long double may be too large, which is found out later
             return np.array(found, dtype=self.dtype, order="C", copy=True)
+
+    def _all_rows(self, on_read: Callable[[float], None]) -> NDArray[Any]:
+        """The array itself where it is what is wanted: a map takes no memory."""
+        with np.errstate(over="ignore"):
+            values = np.ascontiguousarray(self._chosen(self._array), dtype=self.dtype)
+        on_read(1.0)
+        return values
+
+    def _chosen(self, found: NDArray[Any]) -> NDArray[Any]:
+        return found if self._columns == tuple(range(found.shape[1])) else found[:, self._columns]
 
 
 class NpySource(Source):
     """A .npy file, read rather than mapped: a file that is cut meanwhile is then an error and not a crash."""
 
-    def __init__(self, table: Table, path: str, header: Header) -> None:
-        super().__init__(table)
+    def __init__(self, facts: TableFacts, path: str, header: Header) -> None:
+        super().__init__(facts)
         self._path, self._header = path, header
 
     def _blocks(self, n_rows: int) -> Iterator[NDArray[Any]]:
         with open(self._path, "rb", buffering=0) as stream:
             for start in range(0, self.shape[0], n_rows):
                 self.check_unchanged()
-                yield self._converted(self._read(stream, start, min(start + n_rows, self.shape[0])))
+                yield self._converted(self._stored_rows(stream, start, min(start + n_rows, self.shape[0])))
 
     def _take(self, rows: NDArray[np.intp]) -> NDArray[Any]:
         taken = np.empty((len(rows), self.shape[1]), dtype=self._header.dtype)
         with open(self._path, "rb", buffering=0) as stream:
             for low, high in self._runs(rows):
                 first, last = int(rows[low]), int(rows[high - 1])
-                taken[low:high] = self._read(stream, first, last + 1)[rows[low:high] - first]
+                taken[low:high] = self._stored_rows(stream, first, last + 1)[rows[low:high] - first]
         return self._converted(taken)
 
     def _runs(self, rows: NDArray[np.intp]) -> Iterator[tuple[int, int]]:
@@ -101,7 +110,7 @@ class NpySource(Source):
         with np.errstate(over="ignore"):
             return np.ascontiguousarray(found, dtype=self.dtype)
 
-    def _read(self, stream: IO[bytes], start: int, stop: int) -> NDArray[Any]:
+    def _stored_rows(self, stream: IO[bytes], start: int, stop: int) -> NDArray[Any]:
         """Read consecutive rows as they are stored."""
         (n_rows, n_columns), dtype, by_column, offset = self._header
         if not by_column:
@@ -128,28 +137,39 @@ def _fill(stream: IO[bytes], position: int, values: NDArray[Any]) -> None:
 def open_npy(path: str, columns: Columns) -> NpySource:
     """Open a .npy file by its header."""
     name, full = shortened(path), os.path.abspath(path)
-    seen = stamps([full])
+    stamped = stamps([full])
     header = read_header(name, full)
-    table = _table(name, header, columns, seen, Origin(open_npy, full, columns))
-    return NpySource(table, full, header)
+    return NpySource(_facts(name, header, columns, stamped, Origin(open_npy, full, columns)), full, header)
 
 
-def open_array(array: NDArray[Any], columns: Columns) -> ArraySource:
-    """Take an array or a memory map as it is."""
+def open_array(
+    array: NDArray[Any], columns: Columns, *, name: str | None = None, dtype: np.dtype[Any] | None = None
+) -> ArraySource:
+    """Take an array or a memory map as it is; ``dtype`` is the precision to use, if not the array's."""
     filename = getattr(array, "filename", None)
-    name = "array" if filename is None else shortened(os.fspath(filename))
+    called = "array" if filename is None else shortened(os.fspath(filename))
     if isinstance(array, np.ma.MaskedArray):
         raise TypeError("A masked array cannot be read; leave out rows with masked values first.")
-    seen = {} if filename is None else stamps([os.path.abspath(filename)])
-    return ArraySource(_table(name, Header(array.shape, array.dtype), columns, seen, None), array)
+    stamped = {} if filename is None else stamps([os.path.abspath(filename)])
+    facts = _facts(name or called, Header(array.shape, array.dtype), columns, stamped, None)
+    return ArraySource(facts._replace(dtype=dtype or facts.dtype), array)
 
 
-def _table(name: str, header: Header, columns: Columns, seen: Stamps, origin: Origin | None) -> Table:
+def map_npy(name: str, path: str) -> NDArray[Any]:
+    """The array of a .npy file as it is stored, whatever its shape and type, as a map that is not written to."""
+    header = read_header(name, path)
+    if header.dtype.hasobject:
+        raise UnreadableError(f"{name} cannot be read: it holds Python objects.")
+    order: Any = "F" if header.by_column else "C"
+    return np.memmap(path, header.dtype, "r", header.offset, header.shape, order)
+
+
+def _facts(name: str, header: Header, columns: Columns, stamped: Stamps, origin: Origin | None) -> TableFacts:
     dtype = float_dtype(name, header.dtype)
     check_table(name, header.shape)
     n_rows, n_columns = header.shape
     chosen = positions(columns, name, None, n_columns)
-    return Table(name, (n_rows, len(chosen)), dtype, chosen, None, seen, origin)
+    return TableFacts(name, (n_rows, len(chosen)), dtype, chosen, None, stamped, origin)
 
 
 def read_header(name: str, path: str) -> Header:
@@ -160,10 +180,10 @@ def read_header(name: str, path: str) -> Header:
     except OSError as error:
         raise unreadable(name, error) from error
     except DAMAGED as error:
-        raise ValueError(f"{name} is not a .npy file, or its beginning is damaged.") from error
+        raise UnreadableError(f"{name} is not a .npy file, or its beginning is damaged.") from error
     size, expected = os.path.getsize(path), header.offset + math.prod(header.shape) * header.dtype.itemsize
     if size < expected and not header.dtype.hasobject:
-        raise ValueError(f"{name} is cut off: it has {size} of {expected} bytes. Write or copy it again.")
+        raise UnreadableError(f"{name} is cut off: it has {size} of {expected} bytes. Write or copy it again.")
     return header
 
 

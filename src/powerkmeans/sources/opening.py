@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from powerkmeans.sources.arrow import FORMATS, open_arrow, open_dataset, open_table
-from powerkmeans.sources.base import Source, shortened
+from powerkmeans.sources.arrow import open_arrow_table, open_dataset
+from powerkmeans.sources.arrow_files import FORMATS, open_arrow
 from powerkmeans.sources.columns import Columns, as_columns, needed
+from powerkmeans.sources.disk import shortened
 from powerkmeans.sources.npy import open_array, open_npy
+from powerkmeans.sources.source import Source
 from powerkmeans.sources.zarr import is_zarr, open_zarr, open_zarr_array
 
 
@@ -79,7 +81,7 @@ def _open_object(given: Any, columns: Columns) -> Source:
     package = type(given).__module__.split(".")[0]  # who has such an object has imported its package
     if package == "pyarrow":
         if isinstance(given, needed("pyarrow", "arrow").Table):
-            return open_table(given, columns)
+            return open_arrow_table(given, columns)
         if isinstance(given, needed("pyarrow.dataset", "arrow").Dataset):
             return open_dataset(given, columns)
     if package == "zarr" and isinstance(given, needed("zarr", "zarr").Array):

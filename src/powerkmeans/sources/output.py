@@ -1,4 +1,4 @@
-"""Rows written as they arrive, into a .npy file that is there whole or not at all."""
+"""Rows written as they arrive, into a .npy file that takes its name when it is complete."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import numpy as np
 from numpy.lib import format as npy_format
 from numpy.typing import DTypeLike, NDArray
 
-from powerkmeans.sources.base import Source
-from powerkmeans.sources.stream import close
+from powerkmeans.sources.ahead import close
+from powerkmeans.sources.source import is_source
 from powerkmeans.support.files import Target, explained, free_target, replacing
 
 
@@ -53,7 +53,7 @@ def check_target(out: Target, inputs: Iterable[Any]) -> None:
     """Reject a file that cannot be written or must be kept, or that the rows are read from."""
     target = Path(os.path.realpath(out.path))
     for table in inputs:
-        paths = table.paths if isinstance(table, Source) else _mapped_files(table)
+        paths = table.paths if is_source(table) else _mapped_files(table)
         if any(os.path.realpath(name) == str(target) for name in paths):
             raise ValueError(f"out={os.fspath(out.path)!r} is the file that the rows are read from; name another.")
     _checked_target(out)

@@ -9,23 +9,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from powerkmeans.sources.base import Origin, Source, Table, shortened, stamps, unreadable
 from powerkmeans.sources.columns import Columns, check_table, float_dtype, needed, positions
-from powerkmeans.sources.stream import reblocked
+from powerkmeans.sources.disk import UnreadableError, shortened, stamps, unreadable
+from powerkmeans.sources.reblocking import reblocked
+from powerkmeans.sources.source import Origin, Source, TableFacts
 
 MARKS = ("zarr.json", ".zarray", ".zgroup")
 
 
 class ZarrSource(Source):
-    """A 2-dimensional Zarr array, read by whole chunks.
+    """A 2-dimensional Zarr array, read chunk by chunk.
 
     Chunks that do not exist have the array's fill value: Zarr does not tell lost ones from those never written.
     """
 
-    def __init__(self, table: Table, array: Any, folder: str | None) -> None:
-        super().__init__(table)
+    def __init__(self, facts: TableFacts, array: Any, folder: str | None) -> None:
+        super().__init__(facts)
         self._array, self._folder = array, folder
-        self._left, self._right = min(table.columns), max(table.columns) + 1
+        self._left, self._right = min(facts.columns), max(facts.columns) + 1
 
     def _paths(self) -> list[str]:
         return [] if self._folder is None else _files(self._folder)
@@ -34,7 +35,7 @@ class ZarrSource(Source):
         return reblocked(self._batches(n_rows), n_rows, self.shape[0])
 
     def _batches(self, n_rows: int) -> Iterator[NDArray[Any]]:
-        """Yield rows in steps of whole chunks, each of which is decoded once."""
+        """Yield rows in steps of full chunks, each of which is decoded once."""
         chunk = int(self._array.chunks[0])
         step = chunk * max(1, n_rows // chunk)
         for start in range(0, self.shape[0], step):
@@ -57,36 +58,42 @@ def is_zarr(folder: str) -> bool:
 
 def open_zarr(path: str, columns: Columns) -> ZarrSource:
     """Open a Zarr folder."""
-    zarr = needed("zarr", "zarr")
     name, full = shortened(path), os.path.abspath(path)
-    if not any(os.path.isfile(os.path.join(full, mark)) for mark in MARKS):
-        raise ValueError(f"{name} is not a Zarr array: it has neither {MARKS[0]} nor {MARKS[1]}.")
-    seen = stamps(_files(full))
-    try:
-        tables = _tables(zarr, zarr.open(full, mode="r"))
-    except Exception as error:
-        raise unreadable(name, error) from error
-    array = _only(name, tables)
-    table = _table(name, array, columns)
-    return ZarrSource(table._replace(stamps=seen, origin=Origin(open_zarr, full, columns)), array, full)
+    stamped = stamps(_files(full))
+    arrays = stored_arrays(name, full, nested=True)
+    array = _only(name, {key: found for key, found in arrays.items() if key == "" or found.ndim == 2})
+    facts = _facts(name, array, columns)
+    return ZarrSource(facts._replace(stamps=stamped, origin=Origin(open_zarr, full, columns)), array, full)
 
 
-def open_zarr_array(array: Any, columns: Columns) -> ZarrSource:
-    """Take a Zarr array as it is; what is stored elsewhere than in a folder is not watched for changes."""
+def open_zarr_array(
+    array: Any, columns: Columns, *, name: str | None = None, dtype: np.dtype[Any] | None = None
+) -> ZarrSource:
+    """Take a Zarr array as it is; what is stored elsewhere than in a folder is not watched for changes.
+
+    ``dtype`` is the precision to use, if not the array's.
+    """
     root = getattr(array.store, "root", None)
     folder = None if root is None else os.path.abspath(os.path.join(root, array.path))
-    name = "zarr array" if folder is None else shortened(folder)
+    called = "zarr array" if folder is None else shortened(folder)
     folder = folder if folder is not None and os.path.isdir(folder) else None
-    table = _table(name, array, columns)
-    return ZarrSource(table._replace(stamps=stamps([] if folder is None else _files(folder))), array, folder)
+    facts = _facts(name or called, array, columns)
+    stamped = stamps([] if folder is None else _files(folder))
+    return ZarrSource(facts._replace(stamps=stamped, dtype=dtype or facts.dtype), array, folder)
 
 
-def _tables(zarr: Any, node: Any) -> dict[str, Any]:
-    """An array itself, or the 2-D arrays of a group by their paths in it."""
-    if isinstance(node, zarr.Array):
-        return {"": node}
-    members = dict(node.members(max_depth=None))
-    return {key: found for key, found in members.items() if isinstance(found, zarr.Array) and found.ndim == 2}
+def stored_arrays(name: str, path: str, *, nested: bool) -> dict[str, Any]:
+    """The arrays of a group by their paths, with those of groups in it if ``nested``; an array itself as ''."""
+    zarr = needed("zarr", "zarr")
+    if not any(os.path.isfile(os.path.join(path, mark)) for mark in MARKS):
+        raise UnreadableError(f"{name} is not a Zarr array: it has neither {MARKS[0]} nor {MARKS[1]}.")
+    try:
+        node = zarr.open(path, mode="r")
+        members = {"": node} if isinstance(node, zarr.Array) else dict(node.members(None if nested else 0))
+    except Exception as error:
+        raise unreadable(name, error) from error
+    # in one order, whichever Zarr finds first
+    return {key: members[key] for key in sorted(members) if isinstance(members[key], zarr.Array)}
 
 
 def _only(name: str, tables: dict[str, Any]) -> Any:
@@ -100,11 +107,11 @@ def _only(name: str, tables: dict[str, Any]) -> Any:
     return next(iter(tables.values()))
 
 
-def _table(name: str, array: Any, columns: Columns) -> Table:
+def _facts(name: str, array: Any, columns: Columns) -> TableFacts:
     dtype = float_dtype(name, np.dtype(array.dtype))
     check_table(name, array.shape)
     chosen = positions(columns, name, None, int(array.shape[1]))
-    return Table(name, (int(array.shape[0]), len(chosen)), dtype, chosen, None, {}, None)
+    return TableFacts(name, (int(array.shape[0]), len(chosen)), dtype, chosen, None, {}, None)
 
 
 def _files(folder: str) -> list[str]:

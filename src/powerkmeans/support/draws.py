@@ -35,10 +35,10 @@ def draw_seed(random_state: Any) -> int:
     return int(as_random_state(random_state).randint(2**31 - 1))
 
 
-def thin(times: Float64Array, weight: Float64Array, size: int) -> tuple[NDArray[np.intp], Float64Array]:
+def draw_by_weight(times: Float64Array, weight: Float64Array, size: int) -> tuple[NDArray[np.intp], Float64Array]:
     """Draw ``size`` of the items by weight without replacement.
 
-    ``times`` are standard exponential draws, one an item. Items with the smallest ``time / weight`` are kept,
+    ``times`` are standard exponential draws, one per item. Items with the smallest ``time / weight`` are kept,
     each standing for ``weight / P(kept)``, so that weighted sums over the draw estimate those over all.
 
     Returns

@@ -59,8 +59,8 @@ def measured(inputs: Inputs, kernel: str, seed: int) -> list[dict[str, Any]]:
     metric = KERNELS[kernel].metric
     lines = []
     for name, values in arrays.items():
-        there = values[~np.isnan(values[:, 0])]
-        near, tenth = _neighbours(there, metric, seed)
+        rows = values[~np.isnan(values[:, 0])]
+        near, tenth = _neighbours(rows, metric, seed)
         lines.append({"view": name, "columns": values.shape[1], "nearest": near, "tenth": tenth})
     for choice in ("median", "scale") if metric == "euclidean" else ("median",):
         for line, value in zip(lines, _chosen_widths(arrays, kernel, choice, seed), strict=True):

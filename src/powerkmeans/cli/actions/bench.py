@@ -122,15 +122,15 @@ def summed_up(turns: list[dict[str, tuple[float, float]]]) -> list[dict[str, Any
     base = "KMeans, 10 runs"
     lines = []
     for name in turns[0]:
-        whole = not np.isnan(turns[0][name][1])
+        finished = not np.isnan(turns[0][name][1])
         ratios = [turn[name][0] / turn[base][0] for turn in turns]
         costs = [turn[name][1] / turn[base][1] for turn in turns]
         lines.append(
             {
                 "what": name,
                 "seconds": float(np.median([turn[name][0] for turn in turns])),
-                "ratio": float(np.median(ratios)) if whole else None,
-                "cost_ratio": float(np.median(costs)) if whole else None,
+                "ratio": float(np.median(ratios)) if finished else None,
+                "cost_ratio": float(np.median(costs)) if finished else None,
             }
         )
     return lines

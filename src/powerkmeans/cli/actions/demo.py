@@ -164,7 +164,7 @@ def written_data(step: Step, digits: NDArray[Any]) -> dict[str, Columns]:
     """The views as files, without the rows they lack, and the digits that the images show."""
     files: dict[str, Columns] = {}
     for name, view in step.views.items():
-        there = np.flatnonzero(~np.isnan(view[:, 0]))
-        columns = zip(_column_names(name, view.shape[1]), view[there].T, strict=True)
-        files[f"{name}.csv"] = {_ID: there, **dict(columns)}
+        rows = np.flatnonzero(~np.isnan(view[:, 0]))
+        columns = zip(_column_names(name, view.shape[1]), view[rows].T, strict=True)
+        files[f"{name}.csv"] = {_ID: rows, **dict(columns)}
     return {**files, "digits.csv": {_ID: np.arange(len(digits)), "digit": digits}}

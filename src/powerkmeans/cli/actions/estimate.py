@@ -128,8 +128,8 @@ def _feature_bytes(model: Any, n: int, engine: Any) -> tuple[int, bool]:
     if found.problem.dual:
         return 8 * n * n, False
     budget = engine.memory_budget if isinstance(engine, NumpyOptions) else NumpyOptions().memory_budget
-    whole = n * found.problem.splits[-1] * found.dtype.itemsize
-    return int(min(whole, budget)), whole <= budget
+    needed = n * found.problem.splits[-1] * found.dtype.itemsize
+    return int(min(needed, budget)), needed <= budget
 
 
 def show_estimate(found: Estimate, terminal: Terminal) -> None:

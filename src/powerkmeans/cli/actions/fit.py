@@ -30,6 +30,7 @@ from powerkmeans.cli.modelling import ModelOptions, fit_estimator
 from powerkmeans.cli.outputs import Columns, Outputs, check_table_name, write_table
 from powerkmeans.cli.reading import named_files
 from powerkmeans.cli.terminal import Terminal
+from powerkmeans.objective.membership import has_scores
 from powerkmeans.report import write_report
 
 T = TypeVar("T")
@@ -55,8 +56,8 @@ def run(options: dict[str, Any]) -> None:
     terminal = Terminal(quiet=options["quiet"], as_json=options["as_json"])
     model, reading = chosen(ModelOptions, options), chosen(InputOptions, options)
     planned = model.parameters(several=True)  # a wrong value is told before anything is read
-    if options["outliers"] and planned["membership"] == "fuzzy":
-        raise usage("--outliers needs scores, which a fuzzy membership does not have.")
+    if options["outliers"] and not has_scores(planned["membership"]):
+        raise usage(f"--outliers needs scores, which a {planned['membership']} membership does not have.")
     outputs = planned_outputs(options)
     if not options["dry_run"]:
         outputs.check()
@@ -108,18 +109,18 @@ def described(
 ) -> Bundle:
     """A fitted estimator with its input and what there is to tell about its clusters."""
     n_clusters, names = estimator.n_clusters, tuple(view.name for view in inputs.views)
-    possibilistic = estimator.membership == "possibilistic"
+    scored = has_scores(estimator.membership)
     with terminal.bar("Describing") as bar, terminal.hearing_warnings():
         scores = all_scores(estimator, inputs.X, inputs.samples.n_samples)
         bar.update(0.5)
-        threshold = share_threshold(scores, outliers) if possibilistic else None
+        threshold = share_threshold(scores, outliers) if scored else None
         labels = without_noise(estimator.labels_, scores, threshold)
         found = {
             "views": view_table(estimator, inputs.X, names),
             "profiles": cluster_profiles(inputs.X, estimator.labels_, n_clusters, names),
             "sizes": np.bincount(labels[labels >= 0], minlength=n_clusters),
             "n_noise": int(np.sum(labels < 0)),
-            "highest": highest(inputs.samples, scores) if possibilistic else [],
+            "highest": highest(inputs.samples, scores) if scored else [],
             "files": [Path(name.rpartition("=")[2]).name for name in reading.data],
         }
     return Bundle(

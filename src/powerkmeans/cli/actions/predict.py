@@ -21,6 +21,7 @@ from powerkmeans.cli.progress import Bar
 from powerkmeans.cli.reading import named_files
 from powerkmeans.cli.samples import Samples
 from powerkmeans.cli.terminal import Terminal
+from powerkmeans.objective.membership import has_scores
 
 
 def run(options: dict[str, Any]) -> None:
@@ -78,9 +79,11 @@ def answered(bundle: Bundle, X: Any, samples: Samples, bar: Bar, *, with_members
 def _with_threshold(bundle: Bundle, threshold: float | None) -> Bundle:
     if threshold is None:
         return bundle
-    if bundle.estimator.membership == "fuzzy":
+    if not has_scores(bundle.estimator.membership):
         raise UserError(
-            "--noise-threshold needs scores, which a model of fuzzy membership does not have.", Exit.USAGE
+            f"--noise-threshold needs scores, which a model of {bundle.estimator.membership} membership does not "
+            "have.",
+            Exit.USAGE,
         )
     return replace(bundle, threshold=threshold)
 

@@ -12,6 +12,7 @@ from powerkmeans.cli.reading.arrow import EXTENSIONS as ARROW
 from powerkmeans.cli.reading.arrow import read_arrow
 from powerkmeans.cli.reading.hdf5 import read_h5ad, read_h5mu
 from powerkmeans.cli.reading.text import read_text
+from powerkmeans.cli.reading.words import told_of
 from powerkmeans.cli.table import Request, Table
 from powerkmeans.sources.zarr import is_zarr
 from powerkmeans.support.escapes import shown
@@ -74,12 +75,8 @@ def extension(path: str) -> str:
 
 def read_file(file: Given, request: Request) -> list[Table]:
     """The tables of a file: one, or one for each array or modality."""
-    try:
+    with told_of(file.source):
         return _reader(file)(file.path, file.source, file.name, request)
-    except PermissionError as error:
-        raise UserError(f"{file.source} cannot be read: you have no permission.") from error
-    except OSError as error:
-        raise UserError(f"{file.source} cannot be read: {error.strerror or error}.") from error
 
 
 def _reader(file: Given) -> Reader:

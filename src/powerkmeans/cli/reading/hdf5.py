@@ -1,4 +1,4 @@
-"""Annotated matrices of single cells: .h5ad, and .h5mu with a modality a view. Read from HDF5 as it is stored."""
+"""Annotated matrices of single cells: .h5ad, and .h5mu with one view per modality. Read as HDF5 stores them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MATRIX = "X"
 
 
 def read_h5ad(path: str, source: str, name: str, request: Request) -> list[Table]:
-    """Read X, or the matrices that were asked for (``obsm/X_pca``, ``layers/counts``), a view each."""
+    """Read X, or the matrices that were asked for (``obsm/X_pca``, ``layers/counts``), one view each."""
     with _opened(path, source) as file:
         wanted = request.arrays or (MATRIX,)
         tables = []

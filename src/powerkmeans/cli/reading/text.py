@@ -19,19 +19,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerkmeans.cli.errors import UserError, counted, usage
+from powerkmeans.cli.reading.words import check_not_empty
 from powerkmeans.cli.spreadsheet import unguarded
 from powerkmeans.cli.table import Ids, OnRead, Request, Table, checked_header, checked_ids, id_place, not_numbers
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none"})
 ROWS_AT_ONCE = 4096
-_LINES_TO_LOOK_AT = 20
-_WHOLE = re.compile("0|-?[1-9][0-9]{0,18}")
+_FIRST_LINES = 20
+_INTEGER = re.compile("0|-?[1-9][0-9]{0,18}")
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 class Rows(NamedTuple):
-    """A text file cut into fields: its header, whether it stood there, and the rows with their lines."""
+    """A text file cut into fields: its header, whether the file has it, and the rows with their lines."""
 
     header: list[str]
     named: bool
@@ -62,8 +63,8 @@ def read_text(path: str, source: str, name: str, request: Request) -> list[Table
 
 
 def _ids(column: str, texts: list[str]) -> Ids:
-    whole = all(_WHOLE.fullmatch(text) and -(2**63) <= int(text) < 2**63 for text in texts)
-    return Ids(column, np.array(texts, dtype=object), whole)
+    integers = all(_INTEGER.fullmatch(text) and -(2**63) <= int(text) < 2**63 for text in texts)
+    return Ids(column, np.array(texts, dtype=object), integers)
 
 
 @contextmanager
@@ -84,7 +85,7 @@ def open_rows(path: str, source: str, request: Request) -> Iterator[Rows]:
 
 
 def _rows(text: IO[str], source: str, request: Request) -> Rows:
-    first = list(islice(text, _LINES_TO_LOOK_AT))
+    first = list(islice(text, _FIRST_LINES))
     if not any(line.strip() for line in first):
         raise UserError(f"{source} is empty.")
     if any("\0" in line for line in first):
@@ -113,9 +114,8 @@ def _opened(path: str, source: str, on_read: OnRead) -> Iterator[Any]:
     if path == "-":
         yield sys.stdin.buffer
         return
+    check_not_empty(path, source)
     size = max(1, os.path.getsize(path))
-    if os.path.getsize(path) == 0:
-        raise UserError(f"{source} is empty (0 bytes).")
     with open(path, "rb", buffering=0) as raw:
         stream: Any = io.BufferedReader(_Counted(raw, size, on_read), 2**18)
         if path.lower().endswith(".gz"):

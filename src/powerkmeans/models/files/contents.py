@@ -16,6 +16,7 @@ from powerkmeans.models.files.schema import (
     ALL,
     Check,
     Numbers,
+    Scope,
     anything,
     flag,
     integer,
@@ -29,12 +30,19 @@ from powerkmeans.models.files.schema import (
     smallest,
     text,
 )
+from powerkmeans.objective.membership import MEMBERSHIPS
 from powerkmeans.types import Status
 
 FORMAT = "powerkmeans-model"
 VERSION = 2
 
 PRECISION = "float32 float64"
+
+
+def _membership(value: Any, where: str, scope: Scope) -> None:
+    one_of(*MEMBERSHIPS)(value, where, scope)  # those that are registered when a file is read
+
+
 _LENGTH = number(smallest("float64"), largest("float64"))
 _EXPONENT = number(high=0)
 _NEGATIVE = number(high=-5e-324, word="-inf")
@@ -90,7 +98,7 @@ HEADER = record(
         "used_views": listed(integer(0), "L"),
         "view_widths": listed(integer(1), "V"),
         "dtype": one_of(*PRECISION.split()),
-        "membership": one_of("fuzzy", "possibilistic"),
+        "membership": _membership,
         "fuzziness": number(above=1),
         "entropy": number(above=0, word="inf"),
         "s": _NEGATIVE,

@@ -11,7 +11,7 @@ import pytest
 from source_helpers import KINDS, X, npy, settled
 
 from powerkmeans.sources import open_source, read_ahead
-from powerkmeans.sources.stream import reblocked
+from powerkmeans.sources.reblocking import reblocked
 
 
 @pytest.mark.parametrize("kind", ["npy", "parquet", "zarr 3"])

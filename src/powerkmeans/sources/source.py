@@ -1,29 +1,23 @@
-"""What every source has in common: its checks, its errors, its place on disk."""
+"""What every source has in common: how its rows are asked for, its checks, its errors."""
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
+from powerkmeans.sources.ahead import read_ahead
 from powerkmeans.sources.columns import Columns
-from powerkmeans.sources.stream import read_ahead
-from powerkmeans.support.escapes import shown
+from powerkmeans.sources.disk import SourceChangedError, Stamps, place, stamps, unreadable
+from powerkmeans.sources.reblocking import check_count
 
-LONGEST_NAME = 40
-
-# size and time of the last change of each file, None for a file that is gone
-Stamps = dict[str, tuple[int, int] | None]
-
-
-class SourceChangedError(RuntimeError):
-    """A file is not what it was when it was opened."""
+# rows that a table is read by when all of it goes into one array
+READ_BYTES = 2**24
 
 
 class Origin(NamedTuple):
@@ -34,7 +28,7 @@ class Origin(NamedTuple):
     columns: Columns
 
 
-class Table(NamedTuple):
+class TableFacts(NamedTuple):
     """What a source knows of its table when it is opened.
 
     name : the path, shortened
@@ -57,22 +51,26 @@ class Table(NamedTuple):
 class Source(ABC):
     """One table of numbers, read in blocks of consecutive rows or by the numbers of its rows.
 
-    All values it gives are finite. Whatever else stands in the table is a ValueError that says where, and a file
-    that changed since it was opened is a SourceChangedError.
+    All values of ``blocks`` and ``take`` are finite. Whatever else stands in the table is a ValueError that says
+    where, and a file that changed since it was opened is a SourceChangedError.
     """
 
-    def __init__(self, table: Table) -> None:
-        self.name = table.name
-        self.shape = table.shape
-        self.dtype = table.dtype
-        self.column_names = table.column_names
-        self._columns = table.columns
-        self._stamps = table.stamps
-        self._origin = table.origin
+    def __init__(self, facts: TableFacts) -> None:
+        self.name = facts.name
+        self.shape = facts.shape
+        self.dtype = facts.dtype
+        self.column_names = facts.column_names
+        self._columns = facts.columns
+        self._stamps = facts.stamps
+        self._origin = facts.origin
 
     @abstractmethod
     def _blocks(self, n_rows: int) -> Iterator[NDArray[Any]]:
         """Yield fresh blocks of ``n_rows`` rows; values may be anything."""
+
+    def _batches(self, n_rows: int) -> Iterator[NDArray[Any]]:
+        """Yield all rows in batches of any lengths, some ``n_rows`` each; values may be anything."""
+        return self._blocks(n_rows)
 
     @abstractmethod
     def _take(self, rows: NDArray[np.intp]) -> NDArray[Any]:
@@ -99,8 +97,28 @@ class Source(ABC):
         self._check_finite(block, wanted, present)
         return block
 
+    def read(self, on_read: Callable[[float], None] | None = None) -> NDArray[Any]:
+        """All rows as one array; values may be anything, and what is missing is NaN.
+
+        ``on_read`` is told of the share that has been read.
+        """
+        self.check_unchanged()
+        with self._explained():
+            values = self._all_rows(on_read or (lambda share: None))
+        self.check_unchanged()
+        return values
+
+    def _all_rows(self, on_read: Callable[[float], None]) -> NDArray[Any]:
+        values, done = np.empty(self.shape, dtype=self.dtype), 0
+        for batch in self._batches(max(1, READ_BYTES // (self.shape[1] * self.dtype.itemsize))):
+            values[done : done + len(batch)] = batch
+            done += len(batch)
+            on_read(done / len(values))
+        check_count(done, len(values))
+        return values
+
     def choose(self, positions: list[int]) -> Source:
-        """Some of the columns, as a source of its own."""
+        """Some of the columns, as another source."""
         if self._origin is None:
             raise TypeError(f"{self!r} was opened from an object; open it from a path to choose columns of it.")
         chosen = self._origin.opener(self._origin.path, tuple(self._columns[p] for p in positions))
@@ -201,39 +219,6 @@ def _reopened(origin: Origin, name: str, *known: Any) -> Source:
     return source
 
 
-def stamps(paths: Iterable[str]) -> Stamps:
-    """Size and time of the last change of each file."""
-    return {path: _stamp(path) for path in paths}
-
-
-def _stamp(path: str) -> tuple[int, int] | None:
-    try:
-        state = os.stat(path)
-    except OSError:
-        return None
-    return state.st_size, state.st_mtime_ns
-
-
-def shortened(path: str) -> str:
-    """A path for messages: whole if it is short, otherwise its end."""
-    path = shown(path.rstrip(os.sep) or path)
-    if len(path) <= LONGEST_NAME:
-        return path
-    head, name = os.path.split(path)
-    parent = os.path.basename(head)
-    return os.path.join("...", parent, name) if len(parent) + len(name) < LONGEST_NAME else name
-
-
-def place(name: str, path: str, paths: Iterable[str]) -> str:
-    """A table's name for messages, and which of its files it is about if it has several."""
-    folder = os.path.commonpath([path, *paths])
-    return name if folder == path else f"{name}: {os.path.relpath(path, folder)}"
-
-
-def unreadable(name: str, error: BaseException) -> ValueError:
-    """What to raise for an error of a reader: one line that names the table."""
-    if isinstance(error, OSError) and error.strerror:
-        reason = error.strerror
-    else:
-        reason = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
-    return ValueError(f"{name} cannot be read; it may be damaged or incomplete: {reason.rstrip('.')}.")
+def is_source(table: Any) -> TypeGuard[Source]:
+    """Whether a table is read in blocks rather than held in memory."""
+    return isinstance(table, Source)

@@ -1,14 +1,11 @@
-"""Iterators of rows: prepared ahead by a thread, and cut into blocks of one size."""
+"""Items of an iterator, prepared by a thread ahead of their use."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from queue import SimpleQueue
 from typing import Any, NamedTuple, TypeVar
-
-import numpy as np
-from numpy.typing import NDArray
 
 T = TypeVar("T")
 
@@ -93,28 +90,3 @@ def _received(ready: SimpleQueue[T | _End], room: threading.Semaphore) -> Iterat
             raise error
     finally:
         del error  # or the error and this frame would keep each other
-
-
-def reblocked(batches: Iterable[NDArray[Any]], n_rows: int, n_total: int) -> Iterator[NDArray[Any]]:
-    """Cut consecutive batches of any lengths into blocks of ``n_rows`` rows, the last one shorter.
-
-    Blocks are fresh arrays. A number of rows other than ``n_total`` is a ValueError.
-    """
-    block: NDArray[Any] | None = None
-    filled, left = 0, n_total
-    for batch in batches:
-        if len(batch) > left - filled:
-            raise ValueError(f"there are more than the {n_total} rows counted before")
-        start = 0
-        while start < len(batch):
-            if block is None:
-                block, filled = np.empty((min(n_rows, left), batch.shape[1]), dtype=batch.dtype), 0
-            count = min(len(block) - filled, len(batch) - start)
-            block[filled : filled + count] = batch[start : start + count]
-            filled, start = filled + count, start + count
-            if filled == len(block):
-                left -= filled
-                yield block
-                block, filled = None, 0
-    if left:
-        raise ValueError(f"there are {n_total - left + filled} rows instead of the {n_total} counted before")

@@ -1,0 +1,73 @@
+"""Whether a run has settled: the last iterations, and what they say."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import NamedTuple
+
+import numpy as np
+
+from powerkmeans.solver.schedules import Pace, Phase
+from powerkmeans.types import Float64Array
+
+# a spread below this share of the scatter leaves nothing to explain
+NEGLIGIBLE = 1e-14
+# a squared length below this share of the scatter is rounding
+STILL = 1e-24
+
+
+class Step(NamedTuple):
+    """What one iteration did.
+
+    s : the exponent
+    sizes : of the clusters
+    moved : the largest squared step of a centroid, before relaxation
+    spread : mean squared distance to the nearest centroid
+    """
+
+    s: float
+    sizes: Float64Array
+    moved: float
+    spread: float
+
+    def explains_all(self, tol: float, scatter: float) -> bool:
+        """Whether centroids stand still and nothing of the scatter is left."""
+        still = self.moved <= max(tol * self.spread, STILL * scatter)
+        return still and self.spread <= NEGLIGIBLE * scatter
+
+
+class Settling:
+    """The iterations of a window, and how many there were before."""
+
+    def __init__(self, window: int) -> None:
+        self._recent: deque[Step] = deque(maxlen=window)
+        self._window, self._done, self._waited = window, 0, 0
+
+    def add(self, step: Step) -> None:
+        """Take in an iteration."""
+        same = bool(self._recent) and self._recent[-1].s == step.s
+        self._recent.append(step)
+        self._done += 1
+        self._waited = self._waited + 1 if same else 1
+
+    @property
+    def pace(self) -> Pace:
+        """What the schedule goes by."""
+        last = self._recent[-1]
+        growing = len(self._recent) > 1 and last.moved > self._recent[-2].moved
+        return Pace(self._done, self._waited, last.moved / last.spread if last.spread > 0 else 0.0, growing)
+
+    def ends(self, phase: Phase, tol: float) -> bool:
+        """Whether this is the end of a run in such a phase."""
+        if phase in (Phase.WAITING, Phase.HAND_OVER):
+            return phase is Phase.HAND_OVER
+        return self.settled(tol) or (phase is Phase.ENDED and self._recent[-1].moved == 0)
+
+    def settled(self, tol: float) -> bool:
+        """Whether sizes stand still and steps are small and not growing, over the window."""
+        if len(self._recent) < self._window:
+            return False
+        first, last, moved = self._recent[0], self._recent[-1], [step.moved for step in self._recent]
+        growing = len(moved) > 1 and moved[-1] > max(moved[:-1])
+        same_sizes = all(np.array_equal(step.sizes, first.sizes) for step in self._recent)
+        return max(moved) <= tol * last.spread and not growing and same_sizes

@@ -1,0 +1,84 @@
+"""Files that hold arrays by name: .npz of NumPy, .mat of MATLAB. Read at once, and whatever they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import IO, Any
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.io import loadmat
+from scipy.io.matlab import MatReadError
+
+from powerkmeans.sources.columns import needed
+from powerkmeans.sources.disk import UnreadableError
+from powerkmeans.sources.npy import DAMAGED
+
+_NEWER_MATLAB = "Please use HDF reader"
+_BROKEN = (OSError, BadZipFile, *DAMAGED)
+
+
+def read_npz(name: str, path: str) -> dict[str, NDArray[Any]]:
+    """Read the arrays of a .npz file."""
+    with open(path, "rb") as stream:  # NumPy would not close one that is damaged
+        file = _loaded(name, stream)
+        if not hasattr(file, "files"):
+            raise UnreadableError(f"{name} is not an archive of arrays, whatever its extension says.")
+        try:
+            arrays = {key: file[key] for key in file.files}
+        except _BROKEN as error:
+            raise UnreadableError(f"{name} cannot be read; it is damaged or holds Python objects.") from error
+    for key, array in arrays.items():
+        if not isinstance(array, np.ndarray):
+            raise UnreadableError(f"{name} cannot be read: what it has as {key!r} is not an array.")
+    return arrays
+
+
+def _loaded(name: str, stream: IO[bytes]) -> Any:
+    try:
+        return np.load(stream, allow_pickle=False)
+    except _BROKEN as error:
+        pickled = "allow_pickle" in str(error) or "objects" in str(error)
+        what = "it holds Python objects" if pickled else "it is damaged or of another format"
+        raise UnreadableError(f"{name} cannot be read: {what}.") from error
+
+
+def read_mat(name: str, path: str) -> dict[str, Any]:
+    """Read the variables of a .mat file; a cell array of matrices is one array per cell."""
+    try:
+        content = loadmat(path)
+    except NotImplementedError as error:
+        if _NEWER_MATLAB not in str(error):
+            raise
+        content = _newer_matlab(path)
+    except (ValueError, TypeError, OSError, MatReadError, EOFError) as error:
+        raise UnreadableError(f"{name} cannot be read as a MATLAB file; it may be damaged.") from error
+    return dict(_variables(content.items()))
+
+
+def _variables(items: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+    """Yield what is named in the file, cells by their numbers; what begins with two bars is about the file."""
+    for key, value in items:
+        cells = _cells(value)
+        if key.startswith("__"):
+            continue
+        if cells is None:
+            yield key, value
+        else:
+            yield from ((f"{key}_{number}", cell) for number, cell in enumerate(cells, 1))
+
+
+def _cells(value: Any) -> list[NDArray[Any]] | None:
+    """The matrices of a MATLAB cell array; None if it is none."""
+    if not isinstance(value, np.ndarray) or value.dtype != object or value.size == 0:
+        return None
+    cells = list(value.ravel())
+    return cells if all(getattr(cell, "ndim", 0) == 2 and cell.dtype.kind in "biuf" for cell in cells) else None
+
+
+def _newer_matlab(path: str) -> dict[str, Any]:
+    """The matrices of a file of MATLAB 7.3 or newer, which is HDF5 with its axes turned round."""
+    with needed("h5py", "h5ad").File(path, "r") as file:
+        plain = {key: item for key, item in file.items() if hasattr(item, "shape") and item.dtype.kind in "biuf"}
+        return {key: np.asarray(item).T for key, item in plain.items()}
