@@ -87,6 +87,7 @@ KINDS: dict[str, Kind] = {
     "engine": Kind(_no_engine, ("auto", "numpy", NumpyOptions(n_threads=1))),
     "random_state": kinds.SEED,
     "verbose": Kind(lambda v: not isinstance(v, bool) and count(0).forbidden(v), (0, False)),
+    "advice": kinds.FLAG,
     "views": data(None),
     "entropy": number(lambda x: x > 0, "auto", valid=(1, 0.5, np.inf)),
     "view_scaling": words("scatter", None),

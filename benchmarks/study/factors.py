@@ -17,7 +17,8 @@ from sklearn.neighbors import NearestNeighbors
 from benchmarks.methods import Views
 from powerkmeans import suggest_n_components
 
-_STARTS, _FIT, _MOVES = "powerkmeans.fitting.starts", "powerkmeans.fitting.fit", "powerkmeans.fitting.moves"
+_STARTS, _RUNS, _MOVES = "powerkmeans.fitting.starts", "powerkmeans.fitting.runs", "powerkmeans.fitting.moves"
+_PROBLEM = "powerkmeans.fitting.problem"
 _SAMPLE, _NEIGHBOURS = 2000, 7
 
 
@@ -83,7 +84,7 @@ def starts(cloud: float, other: float) -> Level:
 
 
 def _choice(margin: float, **parameters: Any) -> Level:
-    return Level(parameters, {f"{_FIT}.MARGIN": margin})
+    return Level(parameters, {f"{_RUNS}.MARGIN": margin})
 
 
 def _schedule(factor: float, every: str | int = "auto") -> Level:
@@ -149,9 +150,9 @@ FACTORS: dict[str, Levels] = {
         ),
     },
     "entropy": {
-        "0.3": Level(constants={f"{_FIT}.ENTROPY_SHARE": 0.3}),
-        "0.1": Level(constants={f"{_FIT}.ENTROPY_SHARE": 0.1}),
-        "1": Level(constants={f"{_FIT}.ENTROPY_SHARE": 1.0}),
+        "0.3": Level(constants={f"{_PROBLEM}.ENTROPY_SHARE": 0.3}),
+        "0.1": Level(constants={f"{_PROBLEM}.ENTROPY_SHARE": 0.1}),
+        "1": Level(constants={f"{_PROBLEM}.ENTROPY_SHARE": 1.0}),
         "even weights": Level(several_only={"entropy": math.inf}),
     },
     "view scaling": {

@@ -14,12 +14,14 @@ from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
-import powerkmeans.advice.look as look_module
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
-from powerkmeans.advice.guidance import explained_shares
-from powerkmeans.advice.look import kernel_error
+from powerkmeans.advice import kernel as kernel_module
+from powerkmeans.advice import sample as sample_module
+from powerkmeans.advice.map_error import kernel_error
+from powerkmeans.advice.views import explained_shares
 from powerkmeans.exceptions import DataGuidanceWarning
-from powerkmeans.fitting.fit import make_task
+from powerkmeans.features.kernels import KERNELS
+from powerkmeans.fitting.problem import make_task
 from powerkmeans.inputs.settings import check_settings
 from powerkmeans.metrics import clustering_accuracy
 from powerkmeans.models.answers import model_statistics
@@ -138,7 +140,8 @@ def test_other_kernels_are_looked_at_in_their_own_metric(name, unit):
 @pytest.mark.parametrize("work", [2**25, 2**14])
 def test_neighbours_are_looked_for_among_many_rows(work, monkeypatch):
     """In a sample of a thin shape neighbours are far; in all the data they are not."""
-    monkeypatch.setattr(look_module, "_WORK", work)
+    for module in (kernel_module, sample_module):
+        monkeypatch.setattr(module, "WORK", work)
     X, _ = make_circles(3000, noise=0.002, factor=0.5, random_state=0)
     settings = {"feature_map": "nystroem", "s_init": -float("inf"), "n_init": 1}
     assert told(kernel(2, bandwidth=0.01, n_components=1500, **settings), X) == ""
@@ -197,7 +200,7 @@ def test_the_error_of_a_map_falls_with_its_size():
     rng = np.random.default_rng(0)
     X = DIGITS[:200]
     share, bandwidth = np.full(200, 1 / 200), 10.0
-    exact = look_module.KERNELS["rbf"].gram(X, X, bandwidth)
+    exact = KERNELS["rbf"].gram(X, X, bandwidth)
     values, vectors = np.linalg.eigh(exact)
     assert kernel_error(exact, vectors * np.sqrt(np.maximum(values, 0)), share, 10)[0] == pytest.approx(
         0, abs=1e-9

@@ -12,7 +12,9 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+import powerkmeans.estimators.base
 import powerkmeans.fitting.fit
+import powerkmeans.fitting.runs
 import powerkmeans.models.answers
 from helpers import blobs
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
@@ -112,7 +114,8 @@ def broken(monkeypatch, where, error):
     def fail(*args, **kwargs):
         raise error
 
-    for module in (powerkmeans.fitting.fit, powerkmeans.models.answers):
+    fitting, answers = powerkmeans.fitting, powerkmeans.models.answers
+    for module in (fitting.fit, fitting.runs, answers, powerkmeans.estimators.base):
         if hasattr(module, where):
             monkeypatch.setattr(module, where, fail)
 
@@ -133,7 +136,7 @@ FAILURES = {
         RuntimeError,
     ),
     "at the end": (
-        lambda fit, other, patch: (broken(patch, "advice", KeyboardInterrupt()), fit(other)),
+        lambda fit, other, patch: (broken(patch, "findings", KeyboardInterrupt()), fit(other)),
         KeyboardInterrupt,
     ),
     "interrupted": (lambda fit, other, patch: interrupted(lambda: fit(other)), KeyboardInterrupt),

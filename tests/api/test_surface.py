@@ -24,7 +24,8 @@ LAYERS = [
     ["compute", "solver"],
     ["engines", "inputs"],
     ["models"],
-    ["fitting", "advice"],
+    ["fitting"],
+    ["advice"],
     ["estimators"],
     ["choose", "sc"],
     ["plotting", "report"],
@@ -150,6 +151,7 @@ SHARED = {
     "engine": "auto",
     "random_state": None,
     "verbose": 0,
+    "advice": True,
 }
 OWN = {
     KernelPowerKMeans: {"membership": "fuzzy"},

@@ -17,8 +17,8 @@ from powerkmeans.choose.noise import make_cloud
 from powerkmeans.choose.path import labels_of, make_shared, slow_annealing, solve_all
 from powerkmeans.choose.rule import Criteria, bends, deviations, gaps, recommend
 from powerkmeans.choose.splits import joined, stretches
-from powerkmeans.fitting.fit import make_task
 from powerkmeans.fitting.moves import one_less, one_more
+from powerkmeans.fitting.problem import make_task
 from powerkmeans.inputs.settings import check_settings
 from powerkmeans.types import Parameters, RowSample
 

@@ -12,7 +12,7 @@ from helpers import blobs, make_present, make_views
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, critical_exponent
 from powerkmeans.fitting import collapse as collapse_module
 from powerkmeans.fitting.collapse import Collapse, find_collapse
-from powerkmeans.fitting.fit import make_task
+from powerkmeans.fitting.problem import make_task
 from powerkmeans.fitting.starts import Start, place
 from powerkmeans.inputs.settings import check_settings
 from powerkmeans.metrics import clustering_accuracy

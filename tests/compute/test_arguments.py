@@ -22,7 +22,7 @@ from powerkmeans.features.maps.centred import CentredMap, make_centred
 from powerkmeans.features.maps.fourier import FourierMap, make_fourier
 from powerkmeans.features.maps.identity import IdentityMap
 from powerkmeans.features.maps.nystroem import make_nystroem
-from powerkmeans.fitting import fit
+from powerkmeans.fitting import problem
 from powerkmeans.objective.block import block_statistics, prepare
 from powerkmeans.objective.membership import Possibilistic
 from powerkmeans.types import Block, Parameters
@@ -284,7 +284,7 @@ def test_a_membership_that_the_library_does_not_know_goes_to_numpy(compiled):
 @pytest.mark.parametrize("budget", [2**30, 0])
 @pytest.mark.parametrize("feature_map", ["rff", "identity"])
 def test_fits_with_a_membership_of_ones_own_are_those_of_numpy(monkeypatch, engine, budget, feature_map):
-    monkeypatch.setattr(fit, "make_membership", lambda name, fuzziness: Bounded(fuzziness))
+    monkeypatch.setattr(problem, "make_membership", lambda name, fuzziness: Bounded(fuzziness))
     X, _ = blobs(4, size=60, spread=1.0)
     models = [
         KernelPowerKMeans(

@@ -16,7 +16,7 @@ from powerkmeans.engines import NumpyOptions
 from powerkmeans.features.maps import exact as exact_features
 from powerkmeans.fitting import explicit as explicit_module
 from powerkmeans.fitting import moves, prepare
-from powerkmeans.fitting.fit import make_task
+from powerkmeans.fitting.problem import make_task
 from powerkmeans.inputs.settings import check_settings
 from powerkmeans.metrics import clustering_accuracy
 from powerkmeans.sources import open_source

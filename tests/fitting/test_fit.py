@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from powerkmeans import KernelPowerKMeans
-from powerkmeans.fitting.fit import _reordered
+from powerkmeans.fitting.finish import reordered
 from powerkmeans.types import Iteration
 
 
@@ -15,7 +15,7 @@ def line(*groups):
 
 
 def test_groups_follow_their_centroids_when_these_are_renumbered():
-    together, apart = _reordered((line(0, 0, 2), line(0, 1, 2)), np.array([2, 0, 1]))
+    together, apart = reordered((line(0, 0, 2), line(0, 1, 2)), np.array([2, 0, 1]))
     assert together.groups == (0, 1, 1)
     assert apart.groups == (0, 1, 2)
 

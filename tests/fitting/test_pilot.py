@@ -9,7 +9,7 @@ from helpers import blobs
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
 from powerkmeans.compute.engine import RowEngine
 from powerkmeans.estimators import listeners
-from powerkmeans.fitting import collapse, fit, pilot
+from powerkmeans.fitting import collapse, pilot, problem
 from powerkmeans.inputs.settings import check_settings
 from powerkmeans.objective.linearised import mean_sums, pull_sums, scatter_sums
 from powerkmeans.types import Views
@@ -27,7 +27,7 @@ X, _ = blobs(6, 5, 400, 1.5)
 def test_the_cost_is_that_of_all_rows(monkeypatch):
     on_sample = KernelPowerKMeans(6, feature_map="identity", random_state=0).fit(X)
     assert on_sample.status_ == "converged"
-    monkeypatch.setattr(fit, "pilot_of", lambda task: None)
+    monkeypatch.setattr(problem, "pilot_of", lambda task: None)
     on_all = KernelPowerKMeans(6, feature_map="identity", random_state=0).fit(X)
     assert on_sample.inertia_ == pytest.approx(on_all.inertia_, rel=1e-3)
     costs = [restart["hard_objective"] for restart in on_sample.restarts_]
@@ -38,7 +38,7 @@ def test_the_cost_is_that_of_all_rows(monkeypatch):
 def test_the_sample_weighs_as_much_as_all_rows():
     weight = np.random.default_rng(0).integers(1, 5, len(X)).astype(float)
     settings = check_settings(KernelPowerKMeans(6).get_params(deep=False))
-    full = fit.make_task(Views(("X",), (X,), weight), settings, 0)
+    full = problem.make_task(Views(("X",), (X,), weight), settings, 0)
     sample = pilot.pilot_of(full)
     assert sample.prepared.engine.n_samples == 300
     assert sample.prepared.total_weight == pytest.approx(np.sum(weight))
@@ -66,7 +66,7 @@ def test_small_far_clusters_are_found_on_all_rows(monkeypatch):
     rng = np.random.default_rng(0)
     far = np.concatenate([X, *(1000.0 * e + rng.normal(size=(6, 5)) for e in np.eye(5)[:2])])
     on_sample = KernelPowerKMeans(8, feature_map="identity", random_state=0).fit(far)
-    monkeypatch.setattr(fit, "pilot_of", lambda task: None)
+    monkeypatch.setattr(problem, "pilot_of", lambda task: None)
     on_all = KernelPowerKMeans(8, feature_map="identity", random_state=0).fit(far)
     assert on_sample.inertia_ <= 1.1 * on_all.inertia_
 
@@ -110,7 +110,7 @@ def test_lambda_and_the_baseline_need_no_pass_over_all_rows(monkeypatch):
     before = seen[: next(i for i, (n, f) in enumerate(seen) if f is pull_sums)]
     assert [function for n, function in before if n == len(X)] == [mean_sums, scatter_sums]
     assert not any(n == len(X) and function is pull_sums for n, function in seen)
-    monkeypatch.setattr(fit, "pilot_of", lambda task: None)
+    monkeypatch.setattr(problem, "pilot_of", lambda task: None)
     monkeypatch.setattr(collapse, "_LOSS_TOL", 1e-9)
     assert model.entropy_ == pytest.approx(MultiViewPowerKMeans(6, random_state=0).fit(views).entropy_, rel=0.02)
 

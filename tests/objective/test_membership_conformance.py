@@ -8,7 +8,7 @@ import pytest
 from helpers import blobs, make_engine, make_views, pass_over
 from powerkmeans import KernelPowerKMeans
 from powerkmeans.fitting.collapse import find_collapse
-from powerkmeans.fitting.fit import make_task
+from powerkmeans.fitting.problem import make_task
 from powerkmeans.inputs.settings import check_settings
 from powerkmeans.objective.membership import MEMBERSHIPS
 from powerkmeans.objective.updates import updated

@@ -13,7 +13,7 @@ from sklearn.metrics import adjusted_rand_score
 from helpers import blobs, make_engine, make_present, make_problem, make_views, pass_over
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
 from powerkmeans.fitting import moves, samples
-from powerkmeans.fitting.fit import make_task
+from powerkmeans.fitting.problem import make_task
 from powerkmeans.inputs.settings import check_settings
 from powerkmeans.metrics import clustering_accuracy
 from powerkmeans.solver.mm import minimise

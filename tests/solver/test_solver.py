@@ -7,7 +7,7 @@ import pytest
 
 from helpers import blobs, make_engine, make_problem, pass_over
 from powerkmeans import critical_exponent
-from powerkmeans.fitting.fit import choose_restart
+from powerkmeans.fitting.runs import choose_restart
 from powerkmeans.models.model import Restart
 from powerkmeans.objective.membership import make_membership
 from powerkmeans.objective.updates import entropic_weights, updated

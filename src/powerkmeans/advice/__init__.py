@@ -1,1 +1,1 @@
-"""What a fit tells about the data and the settings, each with its way out."""
+"""What a finished fit tells about the data and the settings, each with its way out; it can be switched off."""

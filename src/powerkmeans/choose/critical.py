@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_array
 from powerkmeans.compute.blas import single_threaded_blas
 from powerkmeans.estimators import KernelPowerKMeans
 from powerkmeans.fitting.collapse import FULL_STEPS, find_collapse
-from powerkmeans.fitting.fit import make_task
+from powerkmeans.fitting.problem import make_task
 from powerkmeans.inputs.settings import check_settings
 from powerkmeans.inputs.views import FLOATS
 from powerkmeans.inputs.weights import check_weight

@@ -17,7 +17,7 @@ from powerkmeans.compute.blas import single_threaded_blas
 from powerkmeans.estimators import KernelPowerKMeans, MultiViewPowerKMeans
 from powerkmeans.estimators.listeners import Printer
 from powerkmeans.features.maps.registry import MAPS
-from powerkmeans.fitting.fit import make_task
+from powerkmeans.fitting.problem import make_task
 from powerkmeans.fitting.task import Task
 from powerkmeans.inputs.settings import Settings, check_settings
 from powerkmeans.inputs.tables import is_several
@@ -27,11 +27,11 @@ from powerkmeans.support.draws import draw_seed
 from powerkmeans.support.values import integer, wrong
 from powerkmeans.types import Array, Float64Array, Views
 
-# rows that are looked at, fewer if their features are wide; how often they are cut in halves, and how many clouds
+# rows that are compared, fewer if their features are wide; how often they are cut in halves, and how many clouds
 # of noise they are compared with
 MOST_ROWS, FEWEST_ROWS, MOST_ENTRIES = 2000, 1000, 2**21
 DRAWS, CLOUDS = 2, 3
-_SET_HERE = ("n_clusters", "s_init", "init", "n_init", "random_state", "views")
+_SET_HERE = ("n_clusters", "s_init", "init", "n_init", "random_state", "views", "advice")
 _SEVERAL = ("entropy", "view_scaling", "view_baseline")
 Progress = Callable[[int, int, str], object]
 
@@ -60,7 +60,7 @@ class KChoice:
     reason : str
         Why, in plain sentences.
     table : dict of ndarrays
-        One entry a number of clusters; ``print`` shows it as text, ``pandas.DataFrame`` takes it.
+        One entry per number of clusters; ``print`` shows it as text, ``pandas.DataFrame`` takes it.
 
         - ``k``: the number.
         - ``cost``: what clusters leave of the loss of a single one.
@@ -129,7 +129,7 @@ def choose_k(
     **estimator_parameters
         Parameters of the estimator that the number is for: ``feature_map``, ``bandwidth``, ``membership`` and so
         on. ``feature_map="exact"`` is taken as ``"nystroem"`` here, ``reference_distance="within"`` is that of the
-        largest number. What concerns starts (``init``, ``n_init``, ``s_init``) is not taken.
+        largest number. What concerns starts (``init``, ``n_init``, ``s_init``) is not taken, nor is ``advice``.
 
     Returns
     -------
@@ -261,13 +261,13 @@ def _checked(X: Any, views: Any, sample_weight: Any, parameters: dict[str, Any])
 
 def _with_coordinates(settings: Settings, names: tuple[str, ...]) -> Settings:
     """Landmarks in place of exact kernels: noise has to be mapped too."""
-    chosen = settings.of_views(names)
-    if any(one.given for one in chosen):
+    by_view = settings.of_views(names)
+    if any(view.given for view in by_view):
         raise ValueError(
             "choose_k compares samples with noise of the same spread, and kernel='precomputed' has no samples. "
             "Give it the samples themselves, or coordinates of them (sklearn.decomposition.KernelPCA)."
         )
-    maps = ["nystroem" if MAPS[one.feature_map].dual else one.feature_map for one in chosen]
+    maps = ["nystroem" if MAPS[view.feature_map].dual else view.feature_map for view in by_view]
     return replace(settings, feature_map=maps)
 
 

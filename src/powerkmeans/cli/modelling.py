@@ -37,6 +37,7 @@ class ModelOptions:
     engine: str = "auto"
     threads: int | None = None
     seed: int = 0
+    advice: bool = True
     set_parameters: tuple[str, ...] = ()
 
     def parameters(self, *, several: bool) -> dict[str, Any]:
@@ -56,6 +57,8 @@ class ModelOptions:
         }
         if several and self.entropy is not None:
             values["entropy"] = _value(self.entropy)
+        if not self.advice:  # choose-k has no such option, and choose_k no such parameter
+            values["advice"] = False
         values |= given_parameters(self.set_parameters)
         return checked(values, several=several)
 

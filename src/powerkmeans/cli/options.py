@@ -35,7 +35,7 @@ SECTIONS = {
     "Reading": "id_column array view drop scale float32 delimiter decimal header encoding",
     "Clustering": "feature_map kernel bandwidth n_components membership entropy n_init max_iter tol seed "
     "set_parameters",
-    "Running": "dry_run engine threads config quiet as_json help",
+    "Running": "dry_run engine threads advice config quiet as_json help",
 }
 
 

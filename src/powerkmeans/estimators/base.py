@@ -12,15 +12,17 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
+from powerkmeans.advice.findings import Findings, findings
 from powerkmeans.estimators.callbacks import CallbackSupportMixin
 from powerkmeans.estimators.chunks import Collected, collect, owned
 from powerkmeans.estimators.listeners import make_listener
+from powerkmeans.exceptions import DataGuidanceWarning
 from powerkmeans.features.maps.registry import MAPS
-from powerkmeans.fitting.fit import fit_views, warn_if_unwell
+from powerkmeans.fitting.fit import fit_views
 from powerkmeans.inputs.kernel_matrices import check_exact_views
 from powerkmeans.inputs.settings import Settings
 from powerkmeans.inputs.views import Layout
@@ -33,6 +35,7 @@ from powerkmeans.support.draws import draw_seed
 from powerkmeans.support.files import Target
 from powerkmeans.support.values import SHARE, flag
 from powerkmeans.support.values import path as check_path
+from powerkmeans.support.warn import warn_caller
 from powerkmeans.types import Array, Block, Views
 
 Path = str | os.PathLike[str] | None
@@ -78,11 +81,14 @@ class PowerKMeansBase(
         check_exact_views(views, settings, X)
         seed = draw_seed(self.random_state)
         listener = make_listener(self, X, settings.verbose)
-        result = fit_views(views, settings, seed, listener)
-        self._keep(result)
+        fitted = fit_views(views, settings, seed, listener)
+        found = findings(fitted, advice=settings.advice)
+        for note in found.notes:
+            listener.note(note)
+        self._keep(replace(fitted.result, shortfalls=found.shortfalls, advice=found.advice))
         self._layout = layout
         self._collected = None
-        warn_if_unwell(result)
+        _warn(found)
 
     def _learn(self, chunk: Views) -> None:
         """Go on from what was fitted or learnt."""
@@ -109,7 +115,7 @@ class PowerKMeansBase(
         """Fit to few rows, so that there are answers; if they say nothing, an earlier model stays."""
         with warnings.catch_warnings(), suppress(ValueError):
             warnings.simplefilter("ignore")
-            self._fit_collected(collected, settings)
+            self._fit_collected(collected, replace(settings, advice=False))
         self._collected = replace(collected, n_fitted=collected.n_rows)
 
     def _resume(self, rows: Views, n_fitted: int) -> None:
@@ -172,7 +178,7 @@ class PowerKMeansBase(
         self._keep_views(result)
 
     def _keep_views(self, result: FitResult) -> None:
-        """Set the attributes that have one entry a view."""
+        """Set the attributes that have one entry per view."""
         raise NotImplementedError
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -203,6 +209,13 @@ def learns_from_streams(estimator: Any) -> bool:
                 "(partial_fit); use feature_map='rff' or 'nystroem'."
             )
     return True
+
+
+def _warn(found: Findings) -> None:
+    """Tell what a user should know about the fit and the data, in one warning."""
+    sentences = (*found.shortfalls, *found.advice)
+    if sentences:
+        warn_caller("\n- ".join(sentences), ConvergenceWarning if found.shortfalls else DataGuidanceWarning)
 
 
 def target(out: Path, overwrite: bool) -> Target | None:

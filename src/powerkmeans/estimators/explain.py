@@ -27,7 +27,7 @@ def explain_views(model: PowerKMeansBase, X: Any, *, sample_weight: Any = None, 
     Returns
     -------
     ViewTable
-        A dict of columns with one entry a view; ``print`` shows it as text.
+        A dict of columns with one entry per view; ``print`` shows it as text.
 
         - ``view``, ``n_features``: name and number of columns.
         - ``coverage``: share of the samples that have the view.

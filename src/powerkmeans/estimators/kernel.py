@@ -125,8 +125,14 @@ class KernelPowerKMeans(PowerKMeansBase):
         Seeds the features and the starts. An int makes results reproducible.
 
     verbose : int, default=0
-        1 prints a few lines a run on stderr, 2 a line an iteration. With scikit-learn 1.9 or newer,
+        1 prints a few lines per run on stderr, 2 a line per iteration. With scikit-learn 1.9 or newer,
         ``set_callbacks`` takes its callbacks too (``sklearn.callback.ProgressBar``, which needs ``rich``).
+
+    advice : bool, default=True
+        Whether to tell what the data make unwise, as a ``powerkmeans.exceptions.DataGuidanceWarning``: a
+        bandwidth that shows no clusters, a map that is too small, unscaled columns, far outliers. False
+        skips the look at some rows that it takes. What went wrong in the fit itself (centroids that collapsed,
+        fewer clusters than asked for, too few iterations) is a ``ConvergenceWarning`` in any case.
 
     Attributes
     ----------
@@ -218,6 +224,7 @@ class KernelPowerKMeans(PowerKMeansBase):
         engine: Any = "auto",
         random_state: Any = None,
         verbose: int = 0,
+        advice: bool = True,
     ) -> None:
         self.n_clusters = n_clusters
         self.feature_map = feature_map
@@ -237,6 +244,7 @@ class KernelPowerKMeans(PowerKMeansBase):
         self.engine = engine
         self.random_state = random_state
         self.verbose = verbose
+        self.advice = advice
 
     @unchanged_on_failure
     @with_callbacks

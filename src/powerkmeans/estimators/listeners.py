@@ -25,7 +25,7 @@ def listening(listener: Listener) -> Iterator[None]:
 
 
 class Printer:
-    """Lines on stderr: ``verbose=1`` a few a run, ``verbose=2`` one an iteration."""
+    """Lines on stderr: ``verbose=1`` a few per run, ``verbose=2`` one per iteration."""
 
     def __init__(self, verbose: int) -> None:
         self._verbose = verbose

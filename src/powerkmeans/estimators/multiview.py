@@ -72,9 +72,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         in a list by position, or in a dict by view name (views that it leaves out take the default).
 
     kernel : str, default="rbf"
-        One of ``"rbf"``, ``"laplacian"``, ``"matern12"``, ``"matern32"``, ``"matern52"``,
-        ``"rational_quadratic"`` and ``"precomputed"``. The last, for ``feature_map="exact"``: the view is a
-        matrix of kernels, as in :class:`KernelPowerKMeans`.
+        Its name, of those in :class:`KernelPowerKMeans`. For ``"precomputed"`` the view is a matrix of kernels.
 
     bandwidth : "median", "scale" or float > 0, default="median"
         Length scale of the kernel.
@@ -100,7 +98,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         waits while clusters separate and hurries where nothing moves; else two, as in the paper.
 
     init : {"auto", "cloud", "k-means++", "k-means", "random"} or centroids, default="auto"
-        Starting centroids; see :class:`KernelPowerKMeans`. Given ones have the form of ``X`` with a row a cluster,
+        Starting centroids; see :class:`KernelPowerKMeans`. Given ones have the form of ``X``, one row per cluster,
         or that of ``cluster_centers_``, which for a view with ``feature_map="exact"`` are weights of the samples.
 
     n_init : "auto" or int, default="auto"
@@ -114,17 +112,18 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         Tolerance of convergence; see :class:`KernelPowerKMeans`.
 
     engine : "auto", "compiled", "numpy" or ``powerkmeans.engines.NumpyOptions``, default="auto"
-        How the work is done: ``"compiled"`` by the library that is built at installation if there is a C++
-        compiler, ``"numpy"`` without it; ``"auto"`` by the first of the two that is there.
-        ``NumpyOptions(n_threads=..., memory_budget=..., kernel=...)`` also sets the number of threads and the
-        memory for stored features. The answers agree to rounding.
+        How the work is done, with how many threads and how much memory; see :class:`KernelPowerKMeans`.
 
     random_state : int, RandomState instance or None, default=None
         Seeds the features and the starts. Several views draw by their names, so neither their order nor another
         view changes a view's features.
 
     verbose : int, default=0
-        1 prints a few lines a run on stderr, 2 a line an iteration.
+        1 prints a few lines per run on stderr, 2 a line per iteration.
+
+    advice : bool, default=True
+        Whether to tell what the data make unwise; see :class:`KernelPowerKMeans`. Of views it also tells which
+        are constant, and which have nothing to do with the clusters.
 
     Attributes
     ----------
@@ -156,7 +155,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         Sum of squared distances to the nearest centroid, over all views by their weights.
     history_ : dict of ndarrays
         Per iteration: ``s`` (``-inf`` in the finish), ``objective``, ``inertia``, ``shift`` (largest step of
-        a centroid), ``n_distinct`` (number of distinct centroids), ``view_weights`` (a column a view) and
+        a centroid), ``n_distinct`` (number of distinct centroids), ``view_weights`` (one column per view) and
         ``groups`` (for each cluster the first of those that it has not separated from).
     status_ : Status
         Why the run stopped; a str: "converged", "cost negligible against the scatter", "max_iter reached"
@@ -221,6 +220,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         engine: Any = "auto",
         random_state: Any = None,
         verbose: int = 0,
+        advice: bool = True,
     ) -> None:
         self.n_clusters = n_clusters
         self.views = views
@@ -244,6 +244,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         self.engine = engine
         self.random_state = random_state
         self.verbose = verbose
+        self.advice = advice
 
     @unchanged_on_failure
     @with_callbacks

@@ -17,6 +17,7 @@ from powerkmeans.objective.membership import MEMBERSHIPS
 from powerkmeans.support.values import (
     POSITIVE,
     Check,
+    flag,
     integer,
     is_number,
     listed,
@@ -75,6 +76,7 @@ class Settings:
     tol: float
     engine: Any
     verbose: int
+    advice: bool = True
     entropy: str | float = "auto"
     view_scaling: str | None = None
     view_baseline: str | None = None
@@ -215,4 +217,5 @@ _CHECKS: dict[str, Check] = {
     "engine": lambda name, value: engine_options(value),
     "random_state": random_state,
     "verbose": _verbose,
+    "advice": flag,
 }

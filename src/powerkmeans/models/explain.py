@@ -12,7 +12,7 @@ from powerkmeans.types import Array, Views
 
 
 class ViewTable(dict[str, Array]):
-    """Columns by name, one entry a view; ``pandas.DataFrame(table)`` takes it as it is."""
+    """Columns by name, one entry per view; ``pandas.DataFrame(table)`` takes it as it is."""
 
     def __str__(self) -> str:
         cells = [[_shown(value) for value in column] for column in self.values()]

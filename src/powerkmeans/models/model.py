@@ -134,8 +134,8 @@ class Stream:
 class FitResult:
     """A fitted model and the story of its fit.
 
-    ``n_used`` clusters have samples; ``n_apart`` centroids are apart from all others. ``troubles`` tells what went
-    wrong in the fit, ``advice`` what the data make unwise.
+    ``n_used`` clusters have samples; ``n_apart`` centroids are apart from all others. ``shortfalls`` tells what
+    went wrong in the fit, ``advice`` what the data make unwise, if that was asked for.
     """
 
     model: Model
@@ -150,7 +150,7 @@ class FitResult:
     best: int = 0
     critical: float | None = None
     stream: Stream | None = None
-    troubles: tuple[str, ...] = ()
+    shortfalls: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()
 
 

@@ -188,7 +188,7 @@ def _story_entries(result: FitResult) -> dict[str, Any]:
         "n_used": result.n_used,
         "n_apart": result.n_apart,
         "best": result.best,
-        "troubles": list(result.troubles),
+        "troubles": list(result.shortfalls),
         "advice": list(result.advice),
         "restarts": [{k: plain(v) for k, v in vars(r).items()} for r in result.restarts],
     }
@@ -243,7 +243,7 @@ def _unpack_result(header: dict[str, Any], arrays: dict[str, Any]) -> FitResult:
         n_apart=header["n_apart"],
         restarts=tuple(_unpack_restart(entry) for entry in header["restarts"]),
         best=header["best"],
-        troubles=tuple(header["troubles"]),
+        shortfalls=tuple(header["troubles"]),
         advice=tuple(header["advice"]),
         history=_unpack_history(arrays),
         stream=_unpack_stream(header, arrays) if "stream" in header else None,

@@ -66,7 +66,7 @@ def verdicts(table: ViewTable, samples: Samples) -> list[str]:
 def warnings_of(estimator: Any, n_samples: int) -> list[str]:
     """What a reader must know before trusting the page; nothing if the fit went well."""
     result = estimator._fit
-    found = [*result.troubles, *result.advice]
+    found = [*result.shortfalls, *result.advice]
     if result.restarts[result.best].status is Status.INTERRUPTED:
         found.append("The fit was stopped by a callback before it had finished.")
     seen = estimator.n_samples_seen_

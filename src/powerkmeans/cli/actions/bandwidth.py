@@ -14,7 +14,7 @@ from powerkmeans.cli.inputs import InputOptions, Inputs, chosen, read_inputs, te
 from powerkmeans.cli.terminal import NOTHING, Terminal, grid, heading
 from powerkmeans.estimators import MultiViewPowerKMeans
 from powerkmeans.features.kernels import KERNELS
-from powerkmeans.fitting.fit import make_task
+from powerkmeans.fitting.problem import make_task
 from powerkmeans.inputs.settings import check_settings
 from powerkmeans.inputs.views import check_several_views
 from powerkmeans.support.draws import draw_seed

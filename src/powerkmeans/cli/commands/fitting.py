@@ -59,6 +59,12 @@ clusters_option = click.option(
 )
 @click.option("--overwrite", is_flag=True, help="Replace files that exist.")
 @click.option(
+    "--advice/--no-advice",
+    default=True,
+    show_default=True,
+    help="Tell what the data make unwise, and the way out.",
+)
+@click.option(
     "--dry-run", is_flag=True, help="Check the input; tell shape, memory and time to expect. Write nothing."
 )
 @file_options

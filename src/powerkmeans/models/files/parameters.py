@@ -14,12 +14,14 @@ from powerkmeans.types import Array
 
 # these belong to a machine or a moment, and are kept only where they are plain
 _MAY_LACK = {"engine", "random_state"}
+# these came after the first files of version 2, which are read with their defaults
+_LATER = {"advice"}
 
 
 def restored_estimator(header: Mapping[str, Any], arrays: Mapping[str, Array], cls: Any) -> Any:
     """The estimator before its fit."""
     known, given = set(cls().get_params(deep=False)), set(header["parameters"])
-    lacking = known - given - _MAY_LACK if header["version"] > 1 else set()
+    lacking = known - given - _MAY_LACK - _LATER if header["version"] > 1 else set()
     for name in sorted(lacking | (given - known)):
         raise Flaw(f"header.parameters must be those of a {cls.__name__}, which does not agree in {name!r:.40}")
     estimator = cls(**{name: unpacked(value, arrays) for name, value in header["parameters"].items()})

@@ -1,0 +1,102 @@
+"""The end of a fit: clusters in their order, labels, the model and its story."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from powerkmeans.fitting.runs import Run
+from powerkmeans.fitting.task import Task
+from powerkmeans.models.answers import model_statistics
+from powerkmeans.models.model import FitResult, Model, Stream
+from powerkmeans.objective.block import block_labels, prepare
+from powerkmeans.objective.updates import about_origin, objective_value
+from powerkmeans.solver.mm import count_apart, spread_within
+from powerkmeans.types import Array, Iteration, Parameters, PassStatistics, SolverResult, Views
+
+
+class Fitted(NamedTuple):
+    """A finished fit: its result, and for whoever judges it the task on all rows and the sums of the last pass."""
+
+    result: FitResult
+    task: Task
+    final: PassStatistics
+
+
+def finish(views: Views, task: Task, runs: list[Run], best: int, critical: float | None) -> Fitted:
+    """Label the samples by the run that is kept, with the clusters that have any first, and measure its state."""
+    found = runs[best].found
+    order, labels, n_used = _ordered(task, found)
+    parameters = Parameters(found.parameters.centers[order], found.parameters.view_weights)
+    model = _model(views, task, parameters, found.s)
+    final = _last_pass(views, task, model)
+    problem = task.problem
+    result = FitResult(
+        model=model,
+        labels=labels,
+        objective=objective_value(float(final.loss), parameters, problem),
+        inertia=float(final.hard_cost),
+        bandwidths=task.prepared.bandwidths,
+        n_used=n_used,
+        n_apart=count_apart(parameters, problem, spread_within(final, parameters, problem)),
+        history=reordered(found.history, order),
+        restarts=tuple(run.summary for run in runs),
+        best=best,
+        critical=critical,
+        stream=None if problem.dual else _begun_stream(task, final, parameters),
+    )
+    return Fitted(result, task, final)
+
+
+def _ordered(task: Task, found: SolverResult) -> tuple[Array, Array, int]:
+    """Which centroid comes where, the labels by their new places, and how many clusters have samples."""
+    engine = task.prepared.engine
+    labels = engine.map_rows(block_labels, prepare(found.parameters, found.s, task.problem, engine.dtype))
+    used = np.bincount(labels, minlength=len(found.parameters.centers)) > 0
+    order = np.argsort(~used, kind="stable")
+    return order, np.argsort(order).astype(labels.dtype)[labels], int(np.sum(used))
+
+
+def _model(views: Views, task: Task, parameters: Parameters, s: float) -> Model:
+    prepared = task.prepared
+    return Model(
+        view_names=views.names,
+        used_views=tuple(views.names.index(name) for name in prepared.views.names),
+        view_widths=tuple(int(array.shape[1]) for array in views.arrays),
+        maps=tuple(m.for_new() for m in prepared.maps),
+        parameters=parameters,
+        problem=task.problem,
+        s=s,
+        dtype=views.dtype,
+    )
+
+
+def _last_pass(views: Views, task: Task, model: Model) -> PassStatistics:
+    """The sums at the model's own exponent; an exact kernel has those of its training rows at hand."""
+    if task.problem.dual:
+        return task.run_pass(model.parameters, model.s)
+    return model_statistics(model, views, task.settings.engine)
+
+
+def reordered(history: tuple[Iteration, ...], order: Array) -> tuple[Iteration, ...]:
+    """The history with groups of centroids by their final numbers."""
+    if np.array_equal(order, np.arange(len(order))):
+        return history
+    lines = []
+    for line in history:
+        groups = np.array(line.groups)[order]
+        _, first, which = np.unique(groups, return_index=True, return_inverse=True)
+        lines.append(line._replace(groups=tuple(first[which].tolist())))
+    return tuple(lines)
+
+
+def _begun_stream(task: Task, final: PassStatistics, parameters: Parameters) -> Stream:
+    """What ``partial_fit`` goes on from."""
+    n_samples = task.prepared.engine.n_samples
+    return Stream(
+        about_origin(final, parameters.centers, task.problem),
+        weight=task.prepared.total_weight,
+        n_fitted=n_samples,
+        n_seen=float(n_samples),
+    )
