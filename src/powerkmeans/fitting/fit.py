@@ -59,7 +59,8 @@ def fit_views(views: Views, settings: Settings, seed: int, listener: Listener) -
         for index, start in enumerate(starts):
             listener.begin(f"run {index + 1} of {len(starts)}: start {start.init}, s from {start.s_init:.4g}")
             placed = place(start, task, collapse, task.stream("start", str(index)))
-            results.append(_run(task, start, placed, listener))
+            result = _run(task, start, placed, listener)
+            results.append(result if task is full else result._replace(sums=None))  # those are of other rows
             restarts.append(_restart(full, start, results[-1]))
             listener.end(_about_run(restarts[-1]))
             if results[-1].status is Status.INTERRUPTED:
