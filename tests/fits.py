@@ -1,7 +1,7 @@
 """Thirty small fits and what came of them: results that no change of structure may move.
 
-``python tests/fits.py`` prints how far today's fits are from ``records/fits.json``; ``--write`` makes that file
-anew, which is for changes that are meant to change results.
+``python tests/fits.py`` prints how far today's fits are from ``records/fits.json``, or with ``--before`` from those
+before the code was rebuilt; ``--write`` makes the first file anew, for changes that are meant to change results.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from sklearn.preprocessing import StandardScaler
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
 
 RECORDS = Path(__file__).parent / "records" / "fits.json"
+BEFORE = RECORDS.with_name("fits_before.json")
 # a label is kept of at most so many rows, evenly spaced
 MOST_LABELS = 400
 
@@ -148,9 +149,9 @@ def fitted(name: str) -> Record:
     )
 
 
-def recorded() -> dict[str, Record]:
+def recorded(path: Path = RECORDS) -> dict[str, Record]:
     """The fits as they were."""
-    return {name: Record(**one) for name, one in json.loads(RECORDS.read_text()).items()}
+    return {name: Record(**one) for name, one in json.loads(path.read_text()).items()}
 
 
 def _distance(now: float, before: float) -> float:
@@ -161,11 +162,13 @@ def main() -> int:
     """Compare, or write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true")
-    if parser.parse_args().write:
+    parser.add_argument("--before", action="store_true")
+    chosen = parser.parse_args()
+    if chosen.write:
         found = {name: fitted(name)._asdict() for name in FITS}
         RECORDS.write_text(json.dumps(found, separators=(",", ":")).replace('},"', '},\n"') + "\n")
         return 0
-    before = recorded()
+    before = recorded(BEFORE if chosen.before else RECORDS)
     print(f"{'fit':28s} {'agreement':>9s} {'same labels':>11s} {'objective':>10s} {'inertia':>10s}  iterations")
     for name in FITS:
         now, then = fitted(name), before[name]

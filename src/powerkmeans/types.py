@@ -160,7 +160,7 @@ class Membership(Protocol):
     bounded : whether far samples count less than near ones. If not, every degree is 1, there are no outlier scores
         and no reference distance
     degrees : ``u``, which falls from 1 at ``d = 0``; ``log_degrees`` keeps its digits where it underflows
-    distances : the ``d`` that has a given degree
+    distances : the ``d`` that has a given degree, for memberships that are bounded
     attraction : ``h'(d) = u^m``, what multiplies a sample's pull; m is ``fuzziness``
     residual : ``(h - d h') / eta``, which depends on the degree alone
     divergence : ``h(d) = u^m d + residual eta``
@@ -221,7 +221,7 @@ class Status(enum.StrEnum):
 
 
 class Iteration(NamedTuple):
-    """One line of the history: the state that the pass saw, and how far the update moved it.
+    """One line of the history: the state that the pass saw, and how far the update moves it.
 
     ``groups`` has, for each centroid, the first of those that it has not separated from.
     """
@@ -238,7 +238,10 @@ class Iteration(NamedTuple):
 class SolverResult(NamedTuple):
     """Where a run ended and how it got there.
 
-    ``sums`` are those of the last pass, which saw the parameters before the last update; None if there was none.
+    A run that settled ends at the state that its last pass saw, without the step that was too small to matter, and
+    ``sums`` are those of that pass, at the exponent of the last line of the history. Others end with a step that
+    no pass has seen yet, and have None: those that were cut short or handed over, those that explain all of the
+    scatter, whose last digits count, and those whose view weights still turned.
     """
 
     parameters: Parameters

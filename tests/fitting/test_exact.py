@@ -116,7 +116,8 @@ def test_defaults_end_where_they_do_on_eigen_features(membership):
     F = eigen_features(kernel_of(model))
     twin = KernelPowerKMeans(4, feature_map="identity", membership=membership, random_state=0).fit(F)
     assert model.critical_exponent_ == pytest.approx(twin.critical_exponent_, rel=1e-6)
-    assert model.inertia_ == pytest.approx(twin.inertia_, rel=1e-8)
+    # two runs whose exponents agree to six digits stop at the same step, not at the same point
+    assert model.inertia_ == pytest.approx(twin.inertia_, rel=1e-6)
     assert clustering_accuracy(twin.labels_, model.labels_) == 1.0
     assert clustering_accuracy(Y, model.labels_) > 0.95
     assert model.n_components_ == model.n_samples_seen_ == len(X)

@@ -39,6 +39,8 @@ def anneal_all(full: Task, task: Task, collapse: Collapse | None, listener: List
         found = task.descend(placed, start.schedule, on_iteration=listener.iteration)
         if isinstance(task.settings.s_init, str):
             found = harden(task, found, listener.iteration)
+        if task is not full:
+            found = found._replace(sums=None)  # those are of other rows
         runs.append(_told(full, start, found, listener))
         if found.status is Status.INTERRUPTED:
             break

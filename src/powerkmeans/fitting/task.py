@@ -75,7 +75,9 @@ class Task:
         )
 
     def hard_sums(self, result: SolverResult) -> PassStatistics:
-        """The sums at ``s = -inf`` where a run ended."""
+        """The sums at ``s = -inf`` where a run on these rows ended; a pass, unless its last one was just that."""
+        if result.sums is not None and result.history[-1].s == -math.inf:
+            return result.sums
         return self.run_pass(result.parameters, -math.inf)
 
     def hard_objective(self, result: SolverResult) -> tuple[float, float]:

@@ -7,7 +7,7 @@ import numpy as np
 from powerkmeans.objective.distances import squared_distances
 from powerkmeans.objective.space import gram_matrix
 from powerkmeans.objective.updates import column_scale, objective_value, shift_norms, updated
-from powerkmeans.solver.schedules import Schedule
+from powerkmeans.solver.schedules import Phase, Schedule
 from powerkmeans.solver.settling import STILL, Settling, Step
 from powerkmeans.types import (
     Array,
@@ -40,10 +40,11 @@ def minimise(
 
     Within one value of ``s`` the objective never rises. The run ends as the phase of the schedule says: mostly
     once, over its window, cluster sizes are unchanged, no centroid's squared step exceeded ``tol`` times the mean
-    squared distance to the nearest centroid, and steps are not growing.
+    squared distance to the nearest centroid, and steps are not growing. Then the last step, too small to matter,
+    is not taken, unless it turns the weights of views: the result is what the last pass saw.
     """
     parameters, s, history = start, schedule.s_init, list[Iteration]()
-    settling, status = Settling(schedule.window), Status.MAX_ITER
+    settling = Settling(schedule.window)
     for iteration in range(max_iter):
         s = schedule.after(s, settling.pace) if iteration else s
         sums = run_pass(parameters, s)
@@ -53,17 +54,19 @@ def minimise(
         step = Step(s, sums.sizes, moved, spread_within(sums, new, problem))
         history.append(line)
         settling.add(step)
-        parameters = new
         if on_iteration is not None and on_iteration(line):
-            status = Status.INTERRUPTED
-            break
+            return SolverResult(new, s, Status.INTERRUPTED, tuple(history))
         if step.explains_all(tol, float(new.view_weights @ problem.scatter)):
-            status = Status.EXACT
-            break
-        if settling.ends(schedule.phase(s, line.n_distinct == len(new.centers)), tol):
-            status = Status.CONVERGED
-            break
-    return SolverResult(parameters, s, status, tuple(history), sums)
+            return SolverResult(new, s, Status.EXACT, tuple(history))
+        phase = schedule.phase(s, line.n_distinct == len(new.centers))
+        settled = settling.ends(phase, tol)
+        turned = float(np.max(np.abs(new.view_weights - parameters.view_weights)))
+        if phase is Phase.HAND_OVER or (settled and turned > tol):
+            return SolverResult(new, s, Status.CONVERGED, tuple(history))
+        if settled:
+            return SolverResult(parameters, s, Status.CONVERGED, tuple(history), sums)
+        parameters = new
+    return SolverResult(parameters, s, Status.MAX_ITER, tuple(history))
 
 
 def spread_within(sums: PassStatistics, parameters: Parameters, problem: Problem) -> float:

@@ -58,9 +58,9 @@ class Settling:
         return Pace(self._done, self._waited, last.moved / last.spread if last.spread > 0 else 0.0, growing)
 
     def ends(self, phase: Phase, tol: float) -> bool:
-        """Whether this is the end of a run in such a phase."""
+        """Whether centroids that move as these did end a run in such a phase."""
         if phase in (Phase.WAITING, Phase.HAND_OVER):
-            return phase is Phase.HAND_OVER
+            return False
         return self.settled(tol) or (phase is Phase.ENDED and self._recent[-1].moved == 0)
 
     def settled(self, tol: float) -> bool:
