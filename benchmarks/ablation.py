@@ -109,7 +109,7 @@ CASES: dict[str, Case] = {
     "handwritten": Case(_of_study("handwritten"), _kinds(SEVERAL, WIDE), real=True, slow=True, seeds=2),
     "Caltech101-7": Case(_of_study("Caltech101-7"), _kinds(SEVERAL, WIDE), real=True, slow=True, seeds=2),
     "100leaves, view 0": Case(_of_study("100leaves, view 0"), _kinds(WIDE), real=True, slow=True, seeds=2),
-    "mixture, 40,000 rows": Case(_mixture(40_000), _kinds(MANY_ROWS), slow=True, seeds=2),
+    "mixture, 40,000 rows": Case(_mixture(40_000), _kinds(MANY_ROWS), slow=True, seeds=2, special=True),
     "mixture, 20,000 rows": Case(_mixture(20_000), _kinds(SOME_ROWS), slow=True, seeds=2, special=True),
     "handwritten, 30 % missing": Case(
         _with_gaps("handwritten"), _kinds(MISSING), real=True, slow=True, seeds=2, special=True
