@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: demo test test-studies test-processors test-sanitized test-threadpoolctl lint format bench bench-processors bench-speedups bench-scaling bench-startup bench-peers bench-starts bench-noise bench-choose-k bench-report noise study theorems paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures docs dist dist-test clean help
+.PHONY: demo test test-studies test-processors test-sanitized test-threadpoolctl lint format bench bench-processors bench-speedups bench-ablation bench-scaling bench-startup bench-peers bench-starts bench-noise bench-choose-k bench-report noise study theorems paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures docs dist dist-test clean help
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -72,6 +72,9 @@ bench: $(VENV)/.run  ## one pass against the machine's floor and one Lloyd itera
 
 bench-speedups: $(VENV)/.run  ## a fit without each of its speed-ups
 	$(BIN)/python -m benchmarks.speedups
+
+bench-ablation: $(VENV)/.run  ## a fit without each of its rules of thumb
+	$(BIN)/python -m benchmarks.ablation
 
 bench-scaling: $(VENV)/.run  ## passes up to ten million rows; a fit to a 6 GB file in 512 MB
 	$(BIN)/python -m benchmarks.scaling
