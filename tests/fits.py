@@ -1,6 +1,6 @@
 """Thirty small fits and what came of them: results that no change of structure may move.
 
-``python tests/fits.py`` prints how far today's fits are from ``records/fits.json``, or with ``--before`` from those
+``python tests/fits.py`` prints how far today's fits are from ``records/fits.json``, with ``--before`` from those
 before the code was rebuilt; ``--write`` makes the first file anew, for changes that are meant to change results.
 """
 
