@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
+from scipy.optimize import brentq
 
 from powerkmeans.advice.thresholds import NEGLIGIBLE, UNALIKE
 from powerkmeans.fitting.collapse import find_collapse
@@ -96,9 +95,14 @@ def typicality_out_of_proportion(fitted: Fitted) -> str | None:
 def _mean_typicality(fitted: Fitted) -> float:
     """A mean of typicalities, from the sums ``N`` and ``R`` of the last pass.
 
-    ``(N / R)^(1/m)`` is ``u / (1 - u)`` where all samples have the typicality ``u``. Where they differ, it is
-    a power mean and nearer to one half than their mean.
+    Where all samples have the typicality ``u``, attraction and residual of it are as ``N`` to ``R``. Where they
+    differ, the ``u`` for which they would be so is a mean of theirs, nearer to one half than the plain one.
     """
+    membership = fitted.task.problem.membership
     mass, residual = float(np.sum(fitted.final.mass)), float(np.sum(fitted.final.residual))
-    odds = (mass / residual) ** (1 / fitted.task.problem.membership.fuzziness) if residual > 0 else math.inf
-    return 1 / (1 + 1 / odds) if odds > 0 else 0.0
+
+    def excess(degree: float) -> float:
+        u = np.asarray(degree)
+        return float(residual * membership.attraction(u, np) - mass * membership.residual(u, np))
+
+    return float(brentq(excess, 0.0, 1.0, xtol=1e-6)) if mass + residual > 0 else 0.0
