@@ -39,14 +39,18 @@ OPTIONS = {
 PAIRS = [(o, k) for o in OPTIONS for k in KERNELS if k == "numpy" or not o.startswith("another")]
 
 
-@pytest.fixture(autouse=True)
-def small_blocks_and_another_engine(monkeypatch):
+@pytest.fixture
+def small_blocks(monkeypatch):
     monkeypatch.setattr(blocks_module, "BLOCK_BYTES", 2**12)
+
+
+@pytest.fixture(autouse=True)
+def another_engine(monkeypatch):
     monkeypatch.setitem(ENGINES, StrictOptions, Strict)
 
 
 @pytest.fixture(params=OPTIONS)
-def options(request):
+def options(request, small_blocks):
     return OPTIONS[request.param]
 
 
@@ -95,7 +99,7 @@ def literal_statistics(views, weight, parameters, problem, s, present=None):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("missing", [0.0, 0.5])
 @pytest.mark.parametrize(("engine_name", "code"), PAIRS)
-def test_statistics_are_the_literal_sums(engine_name, code, membership, dtype, missing):
+def test_statistics_are_the_literal_sums(small_blocks, engine_name, code, membership, dtype, missing):
     options = OPTIONS[engine_name]
     kernel = block_statistics if code == "numpy" else CompiledPass(code).sums
     rng = np.random.default_rng(0)
@@ -172,7 +176,7 @@ def test_an_error_in_a_block_ends_the_run(options):
 @pytest.mark.parametrize("membership", ["fuzzy", "possibilistic"])
 @pytest.mark.parametrize("budget", [2**30, 0])
 @pytest.mark.parametrize("engine", ["numpy", "auto"])
-def test_same_bits_for_any_number_of_threads(dtype, membership, budget, engine):
+def test_same_bits_for_any_number_of_threads(small_blocks, dtype, membership, budget, engine):
     X, _ = blobs(size=100, spread=2.0)  # ten blocks of 32: more than four threads take at once, and a rest
     models = [
         KernelPowerKMeans(
@@ -325,8 +329,7 @@ def test_unknown_engines_and_options_are_named():
     assert open_engine("numpy", make_views([np.eye(2)])).n_samples == 2
 
 
-def test_blocks_shrink_with_the_number_of_clusters(monkeypatch):
-    monkeypatch.setattr(blocks_module, "BLOCK_BYTES", 2**24)
+def test_blocks_shrink_with_the_number_of_clusters():
     X = np.random.default_rng(0).normal(size=(20_000, 2))
     rows = open_engine("numpy", make_views([X]))
     few, many = (rows.with_features((IdentityMap(2),), keep=False, working=4 * k) for k in (3, 1000))
