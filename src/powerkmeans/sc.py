@@ -97,7 +97,7 @@ def cluster(
         - ``obs[key_added + "_outlier_score"]``: the larger, the farther from every cluster. Only for
           ``membership="possibilistic"``, which is the default for several views and not for one.
         - ``uns[key_added]``: ``estimator``, ``version``, ``params`` (without those that are None), ``n_iter``,
-          ``objective``, ``inertia``, ``status``, and ``views``, a data frame with a row a view: its
+          ``objective``, ``inertia``, ``status``, and ``views``, a data frame with a row per view: its
           ``representation``, ``bandwidth``, ``n_components`` and the columns of :func:`explain_views`.
 
     Examples
@@ -188,21 +188,21 @@ def _views_of_mudata(mdata: Any, use_rep: Any) -> dict[str, View]:
     return views
 
 
-def _matched_rows(everyone: Any, own: Any, where: str) -> NDArray[np.intp]:
+def _matched_rows(everyone: Any, observations: Any, where: str) -> NDArray[np.intp]:
     """Where each observation is in a modality, -1 if it is not.
 
     By names, because the maps that a MuData keeps are out of date when a modality was changed after it was made.
     """
-    for names, whose in ((everyone, "The MuData"), (own, where)):
+    for names, whose in ((everyone, "The MuData"), (observations, where)):
         if not names.is_unique:
             raise ValueError(
                 f"{whose} has the observation {names[names.duplicated()][0]!r} more than once; modalities are "
                 "matched by obs_names. Call obs_names_make_unique() on the modalities and update() on the MuData."
             )
-    rows: NDArray[np.intp] = own.get_indexer(everyone)
-    if np.count_nonzero(rows >= 0) < len(own):
-        stranger = own[~own.isin(everyone)][0]
-        raise ValueError(f"{where} has the observation {stranger!r}, which the MuData lacks. Call update() on it.")
+    rows: NDArray[np.intp] = observations.get_indexer(everyone)
+    if np.count_nonzero(rows >= 0) < len(observations):
+        unknown = observations[~observations.isin(everyone)][0]
+        raise ValueError(f"{where} has the observation {unknown!r}, which the MuData lacks. Call update() on it.")
     return rows
 
 

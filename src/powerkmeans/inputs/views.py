@@ -164,7 +164,7 @@ def _check_labels(name: str, found: tuple[Any, ...] | None, expected: tuple[Any,
 
 
 def split_init(estimator: Any, views: Views, layout: Layout) -> dict[str, Any]:
-    """Given centroids as one table a view: in any form that ``X`` may have, or as ``cluster_centers_``."""
+    """Given centroids as one table per view: in any form that ``X`` may have, or as ``cluster_centers_``."""
     init, names = estimator.init, views.names
     if is_several(init):
         with naming("init"):

@@ -92,7 +92,7 @@ def explained(facts: Facts) -> float:
 
 
 def cluster_list(facts: Facts) -> Markup:
-    """One button a cluster: its size as a bar, and how many outliers it has."""
+    """One button per cluster: its size as a bar, and how many outliers it has."""
     samples = facts.samples
     sizes, largest = samples.sizes, int(np.max(samples.sizes))
     outliers = np.bincount(samples.labels[samples.outlier], minlength=samples.n_clusters)

@@ -72,7 +72,7 @@ def run(options: dict[str, Any]) -> None:
 
 
 def steps(seed: int) -> tuple[list[Step], NDArray[Any]]:
-    """The digits in two views, then with one more spoilt thing a step."""
+    """The digits in two views, then with one more spoilt thing per step."""
     rng = np.random.default_rng(seed)
     data = load_digits()
     images = data.images / 16

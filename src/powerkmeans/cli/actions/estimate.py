@@ -19,7 +19,7 @@ from powerkmeans.estimators import KernelPowerKMeans, MultiViewPowerKMeans
 from powerkmeans.fitting.pilot import PILOT_ROWS, ROWS_PER_CLUSTER, SMALLER
 from powerkmeans.support.memory import available_memory
 
-# rows of the first probe, at least so many and so many a cluster; the second has that many times as many
+# rows of the first probe, at least so many and so many per cluster; the second has that many times as many
 _PROBE_ROWS, _PROBE_PER_CLUSTER, _LARGER = 1000, 20, 4
 # passes over all rows that a fit makes besides the annealing: hashes, means, scatter, k-means steps, labels
 _FULL_PASSES = 8
@@ -107,7 +107,7 @@ def _pass_seconds(model: Any, inputs: Inputs) -> float:
 
 
 def _seconds(probes: list[Probe], n: int, pass_seconds: float) -> float:
-    """An iteration takes a constant and so much a row, of those that are annealed; passes over all rows are added.
+    """An iteration takes a constant and so much per annealed row; passes over all rows are added.
 
     Exact kernels grow with the square.
     """

@@ -27,7 +27,7 @@ _FORMATS = (
 
 
 def run(options: dict[str, Any]) -> None:
-    """Look around, tell."""
+    """Tell what is installed."""
     terminal = Terminal(quiet=options["quiet"], as_json=options["as_json"])
     found = collected()
     if terminal.as_json:

@@ -23,7 +23,7 @@ MEMBERSHIPS: dict[type, bool] = {Fuzzy: False, Possibilistic: True}
 
 
 class Map(Structure):
-    """As ``Map`` in native/arguments.h."""
+    """As ``Map`` in cpp/arguments.h."""
 
     _fields_ = (
         ("n_columns", c_int64),
@@ -36,7 +36,7 @@ class Map(Structure):
 
 
 class View(Structure):
-    """As ``View`` in native/arguments.h."""
+    """As ``View`` in cpp/arguments.h."""
 
     _fields_ = (
         ("width", c_int64),
@@ -52,7 +52,7 @@ class View(Structure):
 
 
 class Pass(Structure):
-    """As ``Pass`` in native/arguments.h."""
+    """As ``Pass`` in cpp/arguments.h."""
 
     _fields_ = (
         ("n_rows", c_int64),
