@@ -11,9 +11,14 @@ from dataclasses import dataclass
 
 import array_api_strict
 import numpy as np
+from scipy.sparse import csr_array, csr_matrix
 
+from powerkmeans.compute.blocks import StoredBlocks
 from powerkmeans.compute.placement import moved
+from powerkmeans.features.pairs import as_dense
 
+# the library has no sparse rows, so a block of them is made dense on its way
+HOST_ARRAYS = (np.ndarray, csr_array, csr_matrix)
 DEVICE = array_api_strict.Device("device1")
 
 
@@ -32,11 +37,14 @@ class Strict:
         self.options = options
 
     def place(self, inputs):
-        return moved(inputs, np.ndarray, lambda array: array_api_strict.asarray(array, device=DEVICE))
+        return moved(inputs, HOST_ARRAYS, lambda array: array_api_strict.asarray(as_dense(array), device=DEVICE))
 
     def fetch(self, result):
         home = array_api_strict.Device("CPU_DEVICE")
         return moved(result, type(array_api_strict.zeros(())), lambda array: np.asarray(array.to_device(home)))
+
+    def keep(self, function, blocks, inputs):
+        return StoredBlocks(list(self.run(function, blocks, inputs)))
 
     def run(self, function, blocks, inputs):
         with closing(blocks.read()) as waiting:

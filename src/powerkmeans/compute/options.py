@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Protocol, cast
 
 from powerkmeans.compute.executors.threads import Threads
@@ -68,7 +68,11 @@ def engine_options(choice: object) -> EngineOptions:
         return cast(EngineOptions, choice)
     if isinstance(choice, str) and choice in KERNEL_CHOICES:
         return NumpyOptions(kernel=choice)
-    raise ValueError(
-        f"engine={shown(choice)} is not available; this version has 'auto', 'compiled', 'numpy' and "
-        "powerkmeans.engines.NumpyOptions(n_threads=..., memory_budget=..., kernel=...)."
-    )
+    kernels, options = (", ".join(words) for words in (map(repr, sorted(KERNEL_CHOICES)), map(_call, ENGINES)))
+    raise ValueError(f"engine={shown(choice)} is not available; this version has {kernels} and {options}.")
+
+
+def _call(options: type) -> str:
+    """How options are made, where users find them."""
+    module = "powerkmeans.engines" if options.__module__ == __name__ else options.__module__
+    return f"{module}.{options.__name__}({', '.join(f'{field.name}=...' for field in fields(options))})"

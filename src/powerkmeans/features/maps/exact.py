@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerkmeans.features.kernels import KERNELS
-from powerkmeans.features.maps.arrays import check_columns
-from powerkmeans.features.maps.base import BaseMap, MapKind, MapRequest, MapWords
+from powerkmeans.features.maps.base import BaseMap, MapKind, MapRequest, MapWords, check_columns
 from powerkmeans.features.maps.centred import CentredMap
-from powerkmeans.features.maps.limits import largest_entry, length_bound, longest_square
+from powerkmeans.features.maps.overflow import largest_entry, length_bound, longest_square
 from powerkmeans.features.maps.packing import ArrayEntry, Packing, PlainEntry
 from powerkmeans.features.pairs import as_dense
 from powerkmeans.support.memory import GIB, available_memory
