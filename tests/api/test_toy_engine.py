@@ -114,8 +114,6 @@ def test_engines_that_nobody_registered_are_an_error():
     class Unknown(toy_engine.StrictOptions):
         pass
 
-    with pytest.raises(
-        ValueError,
-        match=r"this version has 'auto'.*powerkmeans\.engines\.NumpyOptions\(.*toy_engine\.StrictOptions\(memory",
-    ):
+    available = r"this version has 'auto'.*powerkmeans\.engines\.NumpyOptions\(.*toy_engine\.StrictOptions\(memory"
+    with pytest.raises(ValueError, match=available):
         KernelPowerKMeans(4, engine=Unknown()).fit(X)
