@@ -20,7 +20,7 @@ from powerkmeans.estimators.explain import explain_views
 from powerkmeans.features.maps.exact import PRECOMPUTED
 from powerkmeans.inputs.tables import filled_rows
 from powerkmeans.objective.membership import has_scores
-from powerkmeans.support.values import flag, shown
+from powerkmeans.support.values import flag, listed, shown
 from powerkmeans.support.warn import warn_caller
 from powerkmeans.types import Array
 
@@ -171,7 +171,7 @@ def _views_of_mudata(mdata: Any, use_rep: Any) -> dict[str, View]:
     wanted = dict(use_rep) if isinstance(use_rep, Mapping) else dict.fromkeys(mdata.mod, use_rep)
     unknown = [modality for modality in wanted if modality not in mdata.mod]
     if unknown:
-        raise ValueError(f"use_rep names the modality {unknown[0]!r}; there are {_listed(mdata.mod)}.")
+        raise ValueError(f"use_rep names the modality {unknown[0]!r}; there are {listed(mdata.mod)}.")
     if not wanted:
         raise ValueError("There is no modality to cluster.")
     views = {}
@@ -210,7 +210,7 @@ def _check_covered(names: Any, views: dict[str, View]) -> None:
     bare = names[~np.any([view.present for view in views.values()], axis=0)]
     if len(bare):
         raise ValueError(
-            f"{len(bare)} observations are in none of the modalities {_listed(views)}, the first is {bare[0]!r}. "
+            f"{len(bare)} observations are in none of the modalities {listed(views)}, the first is {bare[0]!r}. "
             "Leave them out of the MuData, or call update() on it if modalities were changed."
         )
 
@@ -248,7 +248,7 @@ def _table(adata: Any, name: Any, where: str) -> Any:
 
 def _representations(adata: Any) -> str:
     x = [] if not adata.isbacked and adata.X is None else ["X"]
-    return _listed([*adata.obsm, *x, *(f"layers/{layer}" for layer in adata.layers)]) or "none"
+    return listed([*adata.obsm, *x, *(f"layers/{layer}" for layer in adata.layers)]) or "none"
 
 
 def _plain_table(table: Any, what: str) -> Any:
@@ -305,7 +305,7 @@ def _estimator(several: bool, n_clusters: Any, random_state: Any, parameters: di
         if name not in known:
             raise TypeError(
                 f"cluster has no parameter {name!r} and neither has {kind.__name__}, which fits "
-                f"{'several views' if several else 'one representation'}. It takes {_listed(known)}."
+                f"{'several views' if several else 'one representation'}. It takes {listed(known)}."
             )
     kernels: Any = parameters.get("kernel")
     if PRECOMPUTED in (kernels.values() if isinstance(kernels, Mapping) else np.atleast_1d(kernels).tolist()):
@@ -379,7 +379,3 @@ def _write(target: Any, key: str, results: dict[str, Any]) -> None:
 
 def _lowered(where: str) -> str:
     return where[0].lower() + where[1:]
-
-
-def _listed(names: Any) -> str:
-    return ", ".join(repr(name) for name in names)
