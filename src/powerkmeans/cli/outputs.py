@@ -22,7 +22,7 @@ from powerkmeans.cli.manifest import NAME, Manifest, read_manifest
 from powerkmeans.cli.placing import NotPutBackError, place_one, place_together
 from powerkmeans.cli.spreadsheet import guarded
 from powerkmeans.sources.columns import needed
-from powerkmeans.support.escapes import shown
+from powerkmeans.support.escapes import printable
 from powerkmeans.support.files import occupied, regular_target
 
 # columns of a table by name, for some rows at a time
@@ -201,7 +201,7 @@ def write_csv(stream: IO[str], blocks: Iterator[Columns], delimiter: str = ",") 
 
     On a terminal what would steer it is written out.
     """
-    escaped = shown if stream.isatty() else str
+    escaped = printable if stream.isatty() else str
     for index, block in enumerate(blocks):
         if index == 0:
             stream.write(delimiter.join(_quoted(guarded(escaped(name))) for name in block) + "\n")

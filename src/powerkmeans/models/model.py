@@ -29,7 +29,7 @@ class Model:
     dtype: np.dtype[Any]
 
     def used(self, views: Views) -> Views:
-        """The views that the model looks at."""
+        """The views that the model uses, in its order."""
         if self.used_views == tuple(range(len(self.view_names))):
             return views
         rest = views.select(list(self.used_views))
