@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-# An array of whichever array-API namespace the engine works in (numpy here).
+# an array of whichever array-API namespace the executor works in; on this side of it, of NumPy
 Array = Any
 Float64Array = NDArray[np.float64]
 

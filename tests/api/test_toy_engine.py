@@ -11,6 +11,7 @@ from helpers import blobs
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, open_source
 from powerkmeans.compute.engine import RowEngine
 from powerkmeans.compute.options import ENGINES
+from powerkmeans.engines import NumpyOptions
 from powerkmeans.features.maps.identity import IdentityMap
 from powerkmeans.objective.linearised import scatter_sums
 from powerkmeans.types import Views
@@ -19,6 +20,7 @@ from powerkmeans.types import Views
 @pytest.fixture(autouse=True)
 def registered(monkeypatch):
     monkeypatch.setitem(ENGINES, toy_engine.StrictOptions, toy_engine.Strict)
+    monkeypatch.setitem(ENGINES, toy_engine.ElsewhereOptions, toy_engine.Elsewhere)
 
 
 X, _ = blobs(4, 6, 80, 1.5)
@@ -82,6 +84,23 @@ def test_sparse_rows_which_the_library_lacks(feature_map):
     assert np.array_equal(toy.labels_, numpy.labels_)
     assert toy.objective_ == pytest.approx(numpy.objective_, rel=1e-9)
     assert np.array_equal(toy.predict(rows), numpy.predict(rows))
+
+
+@pytest.mark.parametrize("kernel", ["auto", "numpy"])
+@pytest.mark.parametrize("budget", [0, 2**31])
+@pytest.mark.parametrize("feature_map", MAPS)
+def test_functions_and_blocks_can_be_sent_to_other_processes(feature_map, budget, kernel):
+    options = toy_engine.ElsewhereOptions(budget, kernel)
+    sent, local = (
+        KernelPowerKMeans(4, feature_map=feature_map, membership="possibilistic", engine=engine, random_state=0)
+        .fit(X)
+        for engine in (options, NumpyOptions(memory_budget=budget, kernel=kernel))
+    )  # fmt: skip
+    assert np.array_equal(sent.labels_, local.labels_)
+    assert sent.objective_ == pytest.approx(local.objective_, rel=1e-12)
+    assert np.array_equal(sent.predict(X, noise_threshold=0.5), local.predict(X, noise_threshold=0.5))
+    for answer in ("predict_proba", "transform", "outlier_score"):
+        np.testing.assert_allclose(getattr(sent, answer)(X), getattr(local, answer)(X), rtol=1e-12)
 
 
 def test_sums_come_back_once_per_pass():
