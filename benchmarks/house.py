@@ -125,7 +125,7 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="name files, functions and constants too")
     chosen = parser.parse_args()
     warnings.simplefilter("ignore")
-    MultiViewPowerKMeans(5, random_state=0).fit(two_views(400))  # what is done once a process
+    MultiViewPowerKMeans(5, random_state=0).fit(two_views(400))  # what is done once per process
     model = MultiViewPowerKMeans(5, random_state=0, engine=NumpyOptions(n_threads=1))
     seen = walked(lambda: model.fit(two_views(400)))
     files = sorted({path for path, _ in seen})

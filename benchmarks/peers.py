@@ -161,7 +161,7 @@ def by_method(rows: list[Row], kind: str) -> dict[str, list[Row]]:
 
 
 def table(rows: list[Row]) -> list[list[str]]:
-    """A line a method: medians of times over seeds, means of the rest."""
+    """A line per method: medians of times over seeds, means of the rest."""
     lines = []
     for name, runs in by_method(rows, rows[0]["kind"]).items():
         value = {key: [run[key] for run in runs] for key in ("seconds", "time_ratio", "cost_ratio", "ACC", "NMI")}
@@ -254,7 +254,7 @@ def parse(given: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--methods", nargs="+", choices=names, default=names, help=f"besides {REFERENCE}")
     parser.add_argument("--repeats", type=int, default=5, help="timed fits of the first seed")
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--memory", action="store_true", help="measure peak memory, in another fit a method")
+    parser.add_argument("--memory", action="store_true", help="measure peak memory, in another fit per method")
     parser.add_argument("--picture", type=Path, default=PICTURE)
     parser.add_argument("--quick", action="store_true", help="a small synthetic set, two seeds, no picture")
     return parser.parse_args(given)

@@ -158,7 +158,7 @@ def main() -> None:
     for name, value in machine().items():
         print(f"{name}: {value}")
     print_table(
-        ["rows", f"{PASSES} passes, s", "ns a row and pass"],
+        ["rows", f"{PASSES} passes, s", "ns per row and pass"],
         [[r["rows"], f"{r['seconds']:.3f}", f"{r['seconds'] / r['rows'] / PASSES * 1e9:.1f}"] for r in rows],
     )
     print(f"slope in logarithms: {slope:.3f}\n")

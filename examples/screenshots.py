@@ -18,7 +18,7 @@ from PIL import Image
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
-# width, height, pixels a point, scheme, and what is done on the page first
+# width, height, pixels per point, scheme, and what is done on the page first
 SHOTS = {
     "desktop": (1280, 1480, 1.25, "light", ""),
     "phone": (360, 1900, 1.5, "light", ""),

@@ -2,7 +2,7 @@
 
 python examples/views.py [--seeds 5] [--output demo_output]
 
-Prints on stdout what each step does to view weights, outlier scores and labels; writes one line a sample
+Prints on stdout what each step does to view weights, outlier scores and labels; writes one line per sample
 (views_samples.csv), a picture (views.png) and the report of the last fit (views.html).
 """
 
@@ -37,7 +37,7 @@ class Step(NamedTuple):
 
 
 def steps(seed: int) -> tuple[list[Step], np.ndarray]:
-    """The digits in two views, then with one more spoilt thing a step."""
+    """The digits in two views, then with one more spoilt thing per step."""
     rng = np.random.default_rng(seed)
     _, images, y = two_views()
     n = len(y)

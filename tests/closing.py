@@ -10,7 +10,7 @@ NO_SELENIUM = "no browser: pip install selenium"
 
 
 def skip_reasons(reports):
-    """Why tests were skipped, one reason a test, in words that name what is missing."""
+    """Why tests were skipped, one reason per test, in words that name what is missing."""
     said = [report.longrepr for report in reports]  # a path, a line and a reason
     texts = [words[2] if isinstance(words, tuple) else str(words) for words in said]
     return [text.removeprefix("Skipped: ") for text in texts]

@@ -6,14 +6,20 @@ refuse to mix with each other. So whatever runs here runs on any library of arra
 
 from __future__ import annotations
 
+import pickle
 from contextlib import closing
 from dataclasses import dataclass
 
 import array_api_strict
 import numpy as np
+from scipy.sparse import csr_array, csr_matrix
 
+from powerkmeans.compute.blocks import StoredBlocks
 from powerkmeans.compute.placement import moved
+from powerkmeans.features.pairs import as_dense
 
+# the library has no sparse rows, so a block of them is made dense on its way
+HOST_ARRAYS = (np.ndarray, csr_array, csr_matrix)
 DEVICE = array_api_strict.Device("device1")
 
 
@@ -32,11 +38,14 @@ class Strict:
         self.options = options
 
     def place(self, inputs):
-        return moved(inputs, np.ndarray, lambda array: array_api_strict.asarray(array, device=DEVICE))
+        return moved(inputs, HOST_ARRAYS, lambda array: array_api_strict.asarray(as_dense(array), device=DEVICE))
 
     def fetch(self, result):
         home = array_api_strict.Device("CPU_DEVICE")
         return moved(result, type(array_api_strict.zeros(())), lambda array: np.asarray(array.to_device(home)))
+
+    def keep(self, function, blocks, inputs):
+        return StoredBlocks(list(self.run(function, blocks, inputs)))
 
     def run(self, function, blocks, inputs):
         with closing(blocks.read()) as waiting:
@@ -44,3 +53,49 @@ class Strict:
                 with np.errstate(over="ignore", under="ignore"):
                     result = function(block, inputs)
                 yield result
+
+
+@dataclass(frozen=True)
+class ElsewhereOptions:
+    memory_budget: int = 2**31
+    kernel: str = "auto"
+
+
+class PickledBlocks:
+    """Blocks that never come back as arrays until they are read."""
+
+    def __init__(self, blocks):
+        self.blocks = [pickle.dumps(block) for block in blocks]
+
+    def __len__(self):
+        return len(self.blocks)
+
+    def read(self):
+        yield from map(pickle.loads, self.blocks)
+
+
+class Elsewhere:
+    """An executor as one of other processes would be: whatever goes there or comes back is pickled."""
+
+    xp = np
+
+    def __init__(self, options):
+        self.options = options
+
+    def place(self, inputs):
+        return inputs
+
+    def fetch(self, result):
+        return result
+
+    def keep(self, function, blocks, inputs):
+        return PickledBlocks(self.run(function, blocks, inputs))
+
+    def run(self, function, blocks, inputs):
+        sent = pickle.dumps((function, inputs))
+        with closing(blocks.read()) as waiting:
+            for block in waiting:
+                received, arrived = pickle.loads(sent)
+                with np.errstate(over="ignore", under="ignore"):
+                    result = received(pickle.loads(pickle.dumps(block)), arrived)
+                yield pickle.loads(pickle.dumps(result))

@@ -66,7 +66,7 @@ def words(*known: Any, valid: tuple[Any, ...] | None = None) -> Kind:
 
 
 def a_view(one: Kind, names: tuple[str, ...], *valid: Any) -> Kind:
-    """One value for all views, or a list or dict of one a view."""
+    """One value for all views, or a list or dict of one per view."""
 
     def forbidden(value: Any) -> bool:
         if isinstance(value, Mapping):

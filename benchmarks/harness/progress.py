@@ -17,7 +17,7 @@ def clock(seconds: float) -> str:
 
 
 class Progress:
-    """A bar with done, total and time left on a terminal; elsewhere a line a minute."""
+    """A bar with done, total and time left on a terminal; elsewhere a line per minute."""
 
     def __init__(self, total: int, stream: TextIO | None = None) -> None:
         self.total, self.done, self.worked = total, 0, 0

@@ -25,7 +25,7 @@ def key_of(row: Row, keys: Sequence[str] = KEYS) -> Key:
 
 
 class Store:
-    """JSON lines with a line about the machine a run; of two rows with the same key the later one counts."""
+    """JSON lines with a line about the machine per run; of two rows with the same key the later one counts."""
 
     def __init__(self, name: str, keys: Sequence[str] = KEYS) -> None:
         self.path, self.keys = report.RESULTS / f"{name}.jsonl", keys

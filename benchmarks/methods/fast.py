@@ -1,7 +1,7 @@
 """k-means of libraries that are written for speed: faiss and fastkmeans.
 
 Their own defaults, but ``ALL_ROWS``: all rows and up to 100 iterations from ten starts, where faiss's defaults
-take 256 rows a cluster, 25 iterations and one start.
+take 256 rows per cluster, 25 iterations and one start.
 """
 
 from __future__ import annotations

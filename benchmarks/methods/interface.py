@@ -90,7 +90,7 @@ def threads() -> int:
 
 
 def square(n_matrices: int | None = None, entry: int = 8) -> Callable[[int, int], float]:
-    """The bytes of so many matrices of rows by rows; one a view if not told."""
+    """The bytes of so many matrices of rows by rows; one per view if not told."""
     return lambda rows, views: float(rows) ** 2 * entry * (n_matrices or views)
 
 

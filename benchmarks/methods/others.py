@@ -72,7 +72,7 @@ class Library(Method):
 
 
 def _library(peer: str, install: str, matrices: int | None = 0, **more: Any) -> Library:
-    """A library; ``matrices`` is the number of matrices of rows by rows that it holds, None: one a view."""
+    """A library; ``matrices`` is the number of matrices of rows by rows that it holds, None: one per view."""
     needed = None if matrices == 0 else square(matrices)
     run = in_its_own_process(peer)
     return Library(run, module=_RUNNER, install=install, bytes_needed=needed, peer=peer, **more)

@@ -127,7 +127,7 @@ def possibilistic(views, k, seed, **setting):
 
 
 def faiss(views, k, seed, nredo=10, niter=100, **setting):
-    """All rows are taken; by default faiss takes 256 a cluster and 25 iterations."""
+    """All rows are taken; by default faiss takes 256 per cluster and 25 iterations."""
     X = side_by_side(views, np.float32)
     setting = {"min_points_per_centroid": 1, "max_points_per_centroid": 2**31 - 1} | setting
     model = importlib.import_module("faiss").Kmeans(X.shape[1], k, niter=niter, nredo=nredo, seed=seed, **setting)

@@ -1,4 +1,4 @@
-"""The pictures: a panel a set and corruption, a line a method; rows in, matplotlib figures out."""
+"""The pictures: a panel per set and corruption, a line per method; rows in, matplotlib figures out."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _SCALES = {"ACC": (100.0, "ACC of clean samples (%)"), "AUC": (1.0, "AUC of outl
 
 
 def draw(plt: Any, results: Results, metric: str) -> Figure:
-    """A metric against the share of spoilt samples: a line of panels a set, a column a corruption."""
+    """A metric against the share of spoilt samples: a line of panels per set, a column per corruption."""
     sets = results.sets(SETS)
     figure, grid = panels(plt, len(sets), len(OF_SAMPLES), (2.9, 2.1), sharex=True, sharey=True)
     for line, data in zip(grid, sets, strict=True):

@@ -51,7 +51,7 @@ def titled(row: Row) -> str:
 
 
 def draw_convergence(plt: Any, rows: list[Row]) -> Figure:
-    """Objective (above) and exponent (below) along the iterations, a column a set."""
+    """Objective (above) and exponent (below) along the iterations, a column per set."""
     good = [row for row in rows if "objective" in row]
     sets = names(good)
     columns = min(_ACROSS, len(sets))
@@ -85,7 +85,7 @@ def draw_convergence(plt: Any, rows: list[Row]) -> Figure:
 
 
 def draw_sensitivity(plt: Any, rows: list[Row]) -> Figure:
-    """Mean ACC of every s_0 and lambda as heat maps, a panel a set."""
+    """Mean ACC of every s_0 and lambda as heat maps, a panel per set."""
     good = [row for row in rows if "ACC" in row]
     sets = names(good)
     figure, grid = panels(plt, -(-len(sets) // _ACROSS), min(_ACROSS, len(sets)), (3.1, 2.7))
@@ -195,7 +195,7 @@ def draw_exact(plt: Any, rows: list[Row]) -> Figure:
         axes.set_xlabel("rows n of CIFAR10 (re-extracted)")
     _memory_limit(grid[0, 1])
     for axes, label in zip(
-        grid.flat, ("seconds a fit", "peak memory on top of the data (GB)", "ACC (%)"), strict=True
+        grid.flat, ("seconds per fit", "peak memory on top of the data (GB)", "ACC (%)"), strict=True
     ):
         axes.set_ylabel(label)
         log_scale(axes, "x")

@@ -49,7 +49,7 @@ def _means(rows: Iterable[Row], name: str) -> float:
 def standings(
     results: dict[str, dict[str, list[Row]]], kinds: dict[str, str], standing_level: str | None = None
 ) -> list[Standing]:
-    """Levels with their figures, in their order; ``results[level][set]`` has a row a seed."""
+    """Levels with their figures, in their order; ``results[level][set]`` has a row per seed."""
     levels = list(results)
     complete = [level for level in levels if _is_complete(results[level], kinds)]
     ranks: dict[str, dict[str, list[float]]] = {level: {} for level in levels}

@@ -21,7 +21,7 @@ _GUIDE = {"color": GREY, "ls": ":", "lw": 1.2}
 
 
 def draw_cost(plt: Any, rows: list[Row]) -> Figure:
-    """The error of a partition's cost by D, a panel a set, with what the rule promises."""
+    """The error of a partition's cost by D, a panel per set, with what the rule promises."""
     mine = of(rows, "relative error")
     sets = names(mine)
     columns = min(_ACROSS, len(sets))

@@ -2,7 +2,7 @@
 
 The theorems hold for every distribution, so also for the uniform one on some thousand points. There the expected
 objective is a finite sum, samples are drawn with replacement, and no held-out sample adds noise of its own.
-Centroids are ``sum_i W_ij phi(x_i)`` with a column of W a centroid, as in the paper (def:kernel power kmeans).
+Centroids are ``sum_i W_ij phi(x_i)`` with a column of W per centroid, as in the paper (def:kernel power kmeans).
 """
 
 from __future__ import annotations

@@ -248,7 +248,7 @@ def most_price(row: Row) -> float:
 
 
 def _level_table(rows: list[Row]) -> Table:
-    """A line a set, map and level, over all kinds of partitions and bandwidths."""
+    """A line per set, map and level, over all kinds of partitions and bandwidths."""
     groups: dict[tuple[str, ...], list[tuple[Row, Row]]] = {}
     for row in rows:
         for at in row["levels"]:
@@ -271,7 +271,7 @@ def _level_table(rows: list[Row]) -> Table:
 
 
 def _kind_table(rows: list[Row]) -> Table:
-    """A line a kind of partition, a column a set: the hardest bandwidth."""
+    """A line per kind of partition, a column per set: the hardest bandwidth."""
     plain = [row for row in rows if row["map"] == "rff"]
     sets, lines = list(dict.fromkeys(row["data"] for row in plain)), []
     for kind in dict.fromkeys(row["partition"] for row in plain):
@@ -311,7 +311,7 @@ def _size_table(rows: list[Row]) -> Table:
 
 
 def _map_table(rows: list[Row]) -> Table:
-    """Both maps at the same bandwidth and the largest D, a line a set."""
+    """Both maps at the same bandwidth and the largest D, a line per set."""
     error = {
         (row["data"], row["partition"], row["map"]): row["error_90"][-1]
         for row in rows

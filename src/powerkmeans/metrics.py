@@ -85,7 +85,7 @@ def normalized_mutual_info(
 def purity(y_true: ArrayLike, y_pred: ArrayLike) -> float:
     """Share of samples that belong to the majority class of their cluster.
 
-    Never below the accuracy, and 1 for one cluster a sample: read it together with the others.
+    Never below the accuracy, and 1 for one cluster per sample: read it together with the others.
 
     Parameters
     ----------

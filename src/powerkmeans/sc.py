@@ -20,7 +20,7 @@ from powerkmeans.estimators.explain import explain_views
 from powerkmeans.features.maps.exact import PRECOMPUTED
 from powerkmeans.inputs.tables import filled_rows
 from powerkmeans.objective.membership import has_scores
-from powerkmeans.support.values import flag, shown
+from powerkmeans.support.values import flag, listed, shown
 from powerkmeans.support.warn import warn_caller
 from powerkmeans.types import Array
 
@@ -97,7 +97,7 @@ def cluster(
         - ``obs[key_added + "_outlier_score"]``: the larger, the farther from every cluster. Only for
           ``membership="possibilistic"``, which is the default for several views and not for one.
         - ``uns[key_added]``: ``estimator``, ``version``, ``params`` (without those that are None), ``n_iter``,
-          ``objective``, ``inertia``, ``status``, and ``views``, a data frame with a row a view: its
+          ``objective``, ``inertia``, ``status``, and ``views``, a data frame with a row per view: its
           ``representation``, ``bandwidth``, ``n_components`` and the columns of :func:`explain_views`.
 
     Examples
@@ -171,7 +171,7 @@ def _views_of_mudata(mdata: Any, use_rep: Any) -> dict[str, View]:
     wanted = dict(use_rep) if isinstance(use_rep, Mapping) else dict.fromkeys(mdata.mod, use_rep)
     unknown = [modality for modality in wanted if modality not in mdata.mod]
     if unknown:
-        raise ValueError(f"use_rep names the modality {unknown[0]!r}; there are {_listed(mdata.mod)}.")
+        raise ValueError(f"use_rep names the modality {unknown[0]!r}; there are {listed(mdata.mod)}.")
     if not wanted:
         raise ValueError("There is no modality to cluster.")
     views = {}
@@ -188,21 +188,21 @@ def _views_of_mudata(mdata: Any, use_rep: Any) -> dict[str, View]:
     return views
 
 
-def _matched_rows(everyone: Any, own: Any, where: str) -> NDArray[np.intp]:
+def _matched_rows(everyone: Any, observations: Any, where: str) -> NDArray[np.intp]:
     """Where each observation is in a modality, -1 if it is not.
 
     By names, because the maps that a MuData keeps are out of date when a modality was changed after it was made.
     """
-    for names, whose in ((everyone, "The MuData"), (own, where)):
+    for names, whose in ((everyone, "The MuData"), (observations, where)):
         if not names.is_unique:
             raise ValueError(
                 f"{whose} has the observation {names[names.duplicated()][0]!r} more than once; modalities are "
                 "matched by obs_names. Call obs_names_make_unique() on the modalities and update() on the MuData."
             )
-    rows: NDArray[np.intp] = own.get_indexer(everyone)
-    if np.count_nonzero(rows >= 0) < len(own):
-        stranger = own[~own.isin(everyone)][0]
-        raise ValueError(f"{where} has the observation {stranger!r}, which the MuData lacks. Call update() on it.")
+    rows: NDArray[np.intp] = observations.get_indexer(everyone)
+    if np.count_nonzero(rows >= 0) < len(observations):
+        unknown = observations[~observations.isin(everyone)][0]
+        raise ValueError(f"{where} has the observation {unknown!r}, which the MuData lacks. Call update() on it.")
     return rows
 
 
@@ -210,7 +210,7 @@ def _check_covered(names: Any, views: dict[str, View]) -> None:
     bare = names[~np.any([view.present for view in views.values()], axis=0)]
     if len(bare):
         raise ValueError(
-            f"{len(bare)} observations are in none of the modalities {_listed(views)}, the first is {bare[0]!r}. "
+            f"{len(bare)} observations are in none of the modalities {listed(views)}, the first is {bare[0]!r}. "
             "Leave them out of the MuData, or call update() on it if modalities were changed."
         )
 
@@ -248,7 +248,7 @@ def _table(adata: Any, name: Any, where: str) -> Any:
 
 def _representations(adata: Any) -> str:
     x = [] if not adata.isbacked and adata.X is None else ["X"]
-    return _listed([*adata.obsm, *x, *(f"layers/{layer}" for layer in adata.layers)]) or "none"
+    return listed([*adata.obsm, *x, *(f"layers/{layer}" for layer in adata.layers)]) or "none"
 
 
 def _plain_table(table: Any, what: str) -> Any:
@@ -305,7 +305,7 @@ def _estimator(several: bool, n_clusters: Any, random_state: Any, parameters: di
         if name not in known:
             raise TypeError(
                 f"cluster has no parameter {name!r} and neither has {kind.__name__}, which fits "
-                f"{'several views' if several else 'one representation'}. It takes {_listed(known)}."
+                f"{'several views' if several else 'one representation'}. It takes {listed(known)}."
             )
     kernels: Any = parameters.get("kernel")
     if PRECOMPUTED in (kernels.values() if isinstance(kernels, Mapping) else np.atleast_1d(kernels).tolist()):
@@ -379,7 +379,3 @@ def _write(target: Any, key: str, results: dict[str, Any]) -> None:
 
 def _lowered(where: str) -> str:
     return where[0].lower() + where[1:]
-
-
-def _listed(names: Any) -> str:
-    return ", ".join(repr(name) for name in names)

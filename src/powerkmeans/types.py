@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-# An array of whichever array-API namespace the engine works in (numpy here).
+# an array of whichever array-API namespace the executor works in; on this side of it, of NumPy
 Array = Any
 Float64Array = NDArray[np.float64]
 
@@ -259,7 +259,12 @@ S = TypeVar("S", bound=Sums)
 
 
 class FeatureMap(Protocol):
-    """A function of rows, drawn or fitted once and applied anywhere.
+    """A function of rows, drawn or fitted once and applied anywhere; frozen arrays and plain values.
+
+    A call gets the rows of one block, (b, d), absent ones zero, and gives (b, ``n_outputs``). It runs in whichever
+    thread has the block, several at once, once per block and pass where features are not stored. ``xp`` is the
+    namespace of the map's arrays and of the rows, which may be a SciPy CSR matrix if that is NumPy. What it gives
+    may be the rows themselves, so nobody writes to it.
 
     A ``dual`` map puts out rows of a kernel matrix instead of coordinates; it is a ``KernelRows`` besides.
     """
@@ -272,7 +277,11 @@ class FeatureMap(Protocol):
 
 
 class KernelRows(FeatureMap, Protocol):
-    """A dual map, which also tells the squared lengths of the features that rows of the matrix stand for."""
+    """A dual map, which also tells the squared lengths of the features that rows of the matrix stand for.
+
+    ``start`` is the number of the first row among all rows; ``present`` is (b,), None for all. It is called in
+    place of the map itself, and gives (b, ``n_outputs``) and (b,).
+    """
 
     def rows_and_norms(self, X: Array, start: int, present: Array | None) -> tuple[Array, Array]: ...
 
@@ -292,29 +301,46 @@ class RowSample(NamedTuple):
 
 
 class Blocks(Protocol):
-    """Blocks of rows to run over, in order."""
+    """Blocks of rows to run over, in order: those of ``compute.blocks``, or what an executor keeps.
+
+    ``read`` begins anew each time; whoever calls it closes the generator, behind which files are read ahead.
+    """
 
     def __len__(self) -> int: ...
     def read(self) -> Generator[Block, None, None]: ...
 
 
 class Executor(Protocol):
-    """Runs functions of blocks where rows live: threads here.
+    """Runs functions of blocks where rows live, as the threads of ``compute.executors`` do.
 
-    ``xp`` is the namespace of its arrays. ``place`` brings arrays of parameters, maps and blocks there, those of
-    the first two once per pass, and ``fetch`` brings results back as NumPy arrays. ``run`` yields
-    ``function(block, inputs)`` in the order of the blocks.
+    All members are called in the thread of the fit, but ``place`` for a block, which is part of ``function``.
+
+    xp : the array-API namespace of the arrays that functions get
+    place : brings arrays to where functions run. Called once per pass with its inputs, a tuple of maps and
+        parameters (``compute.placement.moved`` finds the arrays in them), and by the function with each raw block,
+        whose rows may be a SciPy CSR matrix: a library without such makes them dense
+    run : yields ``function(block, inputs)`` in the order of the blocks, results as they are: arrays may stay on
+        their device. The inputs are as ``place`` gave them, or, when rows are drawn, a list of NumPy arrays to be
+        passed on. An error of a function ends it; closing it leaves nothing running
+    keep : as ``run``, for functions that make blocks, which stay where they are, for any number of passes
+    fetch : a result with its arrays as NumPy arrays: the sums of a pass once, answers for rows block by block
     """
 
     @property
     def xp(self) -> Any: ...
     def place(self, inputs: P) -> P: ...
-    def fetch(self, result: T) -> T: ...
     def run(self, function: Callable[[Block, P], T], blocks: Blocks, inputs: P) -> Generator[T, None, None]: ...
+    def keep(self, function: Callable[[Block, P], Block], blocks: Blocks, inputs: P) -> Blocks: ...
+    def fetch(self, result: T) -> T: ...
 
 
 class Pass(Protocol):
-    """Code that computes the sums of one pass; declares what it takes, and may have faster forms of maps."""
+    """Code that computes the sums of one pass faster than the equations as written.
+
+    ``takes`` is asked once per pass, before anything runs; what no pass takes goes to the plain one. ``run`` calls
+    ``engine.fold`` with a block function of its own, on features or on ``engine.raw``. ``accelerated`` is asked
+    once per map and engine, and gives a faster form of the map, or the map itself. ``name`` is shown to users.
+    """
 
     @property
     def name(self) -> str: ...
@@ -324,7 +350,13 @@ class Pass(Protocol):
 
 
 class Engine(Protocol):
-    """Knows where rows live and how sums over them are reduced; knows nothing of clustering."""
+    """Knows where rows live and how sums over them are reduced; knows nothing of clustering.
+
+    There is one (``compute.engine.RowEngine``), whatever the executor. ``views`` are the raw rows on this machine,
+    ``maps`` what they are seen through (none: raw rows), ``passes`` the faster code that may run on it, ``code``
+    what it is called, ``stored`` whether features are held. ``fold``, ``map_rows`` and ``map_blocks`` give NumPy
+    arrays; ``raw`` is the engine on the same rows without maps.
+    """
 
     n_samples: int
     dtype: np.dtype[Any]

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import toy_engine
 from helpers import blobs
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, open_source
+from powerkmeans.compute.engine import RowEngine
 from powerkmeans.compute.options import ENGINES
+from powerkmeans.engines import NumpyOptions
+from powerkmeans.features.maps.identity import IdentityMap
+from powerkmeans.objective.linearised import scatter_sums
+from powerkmeans.types import Views
 
 
 @pytest.fixture(autouse=True)
 def registered(monkeypatch):
     monkeypatch.setitem(ENGINES, toy_engine.StrictOptions, toy_engine.Strict)
+    monkeypatch.setitem(ENGINES, toy_engine.ElsewhereOptions, toy_engine.Elsewhere)
 
 
 X, _ = blobs(4, 6, 80, 1.5)
@@ -68,6 +75,51 @@ def test_features_that_are_not_stored_single_precision_files_and_answers_in_file
     assert np.array_equal(written, numpy.labels_)
 
 
+@pytest.mark.parametrize("feature_map", ["nystroem", "rff", "identity"])
+def test_sparse_rows_which_the_library_lacks(feature_map):
+    rows = csr_array(np.where(np.abs(X) > 1, X, 0))
+    toy, numpy = both(
+        lambda **engine: KernelPowerKMeans(4, feature_map=feature_map, random_state=0, **engine), rows
+    )
+    assert np.array_equal(toy.labels_, numpy.labels_)
+    assert toy.objective_ == pytest.approx(numpy.objective_, rel=1e-9)
+    assert np.array_equal(toy.predict(rows), numpy.predict(rows))
+
+
+@pytest.mark.parametrize("kernel", ["auto", "numpy"])
+@pytest.mark.parametrize("budget", [0, 2**31])
+@pytest.mark.parametrize("feature_map", MAPS)
+def test_functions_and_blocks_can_be_sent_to_other_processes(feature_map, budget, kernel):
+    options = toy_engine.ElsewhereOptions(budget, kernel)
+    sent, local = (
+        KernelPowerKMeans(4, feature_map=feature_map, membership="possibilistic", engine=engine, random_state=0)
+        .fit(X)
+        for engine in (options, NumpyOptions(memory_budget=budget, kernel=kernel))
+    )  # fmt: skip
+    assert np.array_equal(sent.labels_, local.labels_)
+    assert sent.objective_ == pytest.approx(local.objective_, rel=1e-12)
+    assert np.array_equal(sent.predict(X, noise_threshold=0.5), local.predict(X, noise_threshold=0.5))
+    for answer in ("predict_proba", "transform", "outlier_score"):
+        np.testing.assert_allclose(getattr(sent, answer)(X), getattr(local, answer)(X), rtol=1e-12)
+
+
+def test_sums_come_back_once_per_pass():
+    class Counting(toy_engine.Strict):
+        fetched = 0
+
+        def fetch(self, result):
+            self.fetched += 1
+            return super().fetch(result)
+
+    executor = Counting(toy_engine.StrictOptions())
+    views = Views(("X",), (np.repeat(X, 200, axis=0),), np.ones(200 * len(X)))
+    engine = RowEngine(views, toy_engine.StrictOptions(), executor)
+    assert len(engine.raw_blocks) > 1
+    sums = engine.with_features((IdentityMap(6),), keep=True).fold(scatter_sums, None)
+    assert executor.fetched == 1
+    assert type(sums.total) is np.ndarray
+
+
 def test_a_stream_goes_on_there():
     chunks = np.split(np.concatenate([X] * 8), 10)
     toy = KernelPowerKMeans(4, engine=toy_engine.StrictOptions(), random_state=0)
@@ -81,5 +133,6 @@ def test_engines_that_nobody_registered_are_an_error():
     class Unknown(toy_engine.StrictOptions):
         pass
 
-    with pytest.raises(ValueError, match=r"engine=.* is not available; this version has 'auto'"):
+    available = r"this version has 'auto'.*powerkmeans\.engines\.NumpyOptions\(.*toy_engine\.StrictOptions\(memory"
+    with pytest.raises(ValueError, match=available):
         KernelPowerKMeans(4, engine=Unknown()).fit(X)

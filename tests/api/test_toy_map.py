@@ -13,8 +13,7 @@ import map_suite
 import powerkmeans
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, choose_k, open_source
 from powerkmeans.cli import main as command
-from powerkmeans.features.maps.arrays import check_columns
-from powerkmeans.features.maps.base import BaseMap, MapKind, MapWords
+from powerkmeans.features.maps.base import BaseMap, MapKind, MapWords, check_columns
 from powerkmeans.features.maps.packing import PRECISIONS, ArrayEntry, Packing, PlainEntry, always
 from powerkmeans.features.maps.registry import MAPS
 from powerkmeans.features.pairs import as_dense

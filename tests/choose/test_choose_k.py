@@ -80,7 +80,7 @@ def test_one_table_with_views_is_the_same_as_its_views_apart():
     apart = choose_k({"a": X[:, :4], "b": X[:, 4:]}, k_max=3, random_state=0)
     together = choose_k(X, k_max=3, views={"a": slice(0, 4), "b": [4, 5]}, random_state=0)
     # columns of one table lie otherwise in memory; the cost is a share of the scatter, after at most 300
-    # passes over at most 90 landmarks a view
+    # passes over at most 90 landmarks per view
     assert apart.table["cost"] == pytest.approx(together.table["cost"], rel=0, abs=rounding(90, 2 * 90, 300))
 
 

@@ -20,7 +20,7 @@ from powerkmeans.cli.progress import Bar
 from powerkmeans.cli.reading import named_files, read_file
 from powerkmeans.cli.spreadsheet import guarded, unguarded
 from powerkmeans.cli.table import Request
-from powerkmeans.support.escapes import shown
+from powerkmeans.support.escapes import printable
 
 # what a spreadsheet would run, and what only looks like it
 FORMULAS = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "'=1", "''+x", "\uff1d1", "-", "--1", "+1+1"]
@@ -109,10 +109,10 @@ def steers(text):
 
 
 def test_what_cannot_be_seen_is_written_out():
-    assert shown("plain, naïve, 日本, e\u0301 👩\u200d🔬") == "plain, naïve, 日本, e\u0301 👩\u200d🔬"
-    assert shown(STEERING) == r"\x1b]0;owned\x07\x1b[31mred\r\x9b2J\u202e\u2028"
-    assert shown("a\nb\tc", keep="\n") == "a\nb\\tc"
-    assert shown("half \ud800") == r"half \ud800"
+    assert printable("plain, naïve, 日本, e\u0301 👩\u200d🔬") == "plain, naïve, 日本, e\u0301 👩\u200d🔬"
+    assert printable(STEERING) == r"\x1b]0;owned\x07\x1b[31mred\r\x9b2J\u202e\u2028"
+    assert printable("a\nb\tc", keep="\n") == "a\nb\\tc"
+    assert printable("half \ud800") == r"half \ud800"
 
 
 def test_nothing_that_names_something_steers_the_terminal(run, tmp_path):

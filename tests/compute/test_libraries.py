@@ -208,7 +208,7 @@ def test_a_rebuild_never_touches_a_library_that_is_there(monkeypatch, tmp_path):
     (second,) = folder.glob("baseline*.so")
     assert (in_use.read(), second.read_text()) == ("first", "second")
     assert first != second
-    assert build.is_whole(second)
+    assert build.is_intact(second)
     in_use.close()
 
 
@@ -220,7 +220,7 @@ def test_concurrent_builds_leave_whole_libraries(monkeypatch, tmp_path):
     for target in build.TARGETS:
         left = build.libraries_of(target, folder)
         assert left
-        assert all(map(build.is_whole, left))
+        assert all(map(build.is_intact, left))
     assert {path.suffix for path in folder.iterdir()} == {".so"}
 
 

@@ -111,7 +111,7 @@ def test_statistics_are_the_literal_sums(small_blocks, engine_name, code, member
     expected = literal_statistics(views, weight, parameters, problem, -3.0, present)
     given = [v.astype(dtype) for v in views]
     engine = make_engine(given, weight.astype(dtype), options, keep=True, present=present)
-    assert engine.n_blocks > 2
+    assert len(engine.raw_blocks) > 2
     found = engine.fold(kernel, prepare(parameters, -3.0, problem, np.dtype(dtype)))
     tolerance = 1e-5 if dtype == np.float32 else 1e-11
     for name, value in expected.items():
@@ -133,7 +133,7 @@ def test_rows_come_back_in_order_as_numpy_arrays(options):
     assert type(found) is np.ndarray
     assert np.array_equal(found, np.arange(500)[:, None] + [0, 1000])
     parts = list(engine.map_blocks(row_numbers, (np.asarray(0),)))
-    assert len(parts) == engine.n_blocks > 2
+    assert len(parts) == len(engine.raw_blocks) > 2
     assert np.array_equal(np.concatenate(parts), found - [0, 1000])
 
 
@@ -289,13 +289,13 @@ def test_maps_for_outlier_scores_are_no_kernel_matrices():
     wide = 2**10 * blocks_module.BLOCK_BYTES // 2**20
     engine = open_engine(NumpyOptions(memory_budget=0), make_views([X]))
     assert not engine.with_features((scored,), keep=True).stored  # the budget holds for it
-    rows = engine.with_features((scored,), keep=False, working=wide).block_rows
+    rows = engine.with_features((scored,), keep=False, working=wide).raw_blocks.size
     assert rows < blocks_module.KERNEL_ROWS
     matrix = make_exact(np.zeros(4), X, np.full(300, 1 / 300), "rbf", 1.0)
     assert matrix.dual
     kept = engine.with_features((matrix,), keep=True, working=wide)
     assert kept.stored
-    assert kept.block_rows == blocks_module.KERNEL_ROWS
+    assert kept.raw_blocks.size == blocks_module.KERNEL_ROWS
 
 
 def test_engines_of_one_another_share_threads_and_others_do_not():
@@ -333,5 +333,5 @@ def test_blocks_shrink_with_the_number_of_clusters():
     X = np.random.default_rng(0).normal(size=(20_000, 2))
     rows = open_engine("numpy", make_views([X]))
     few, many = (rows.with_features((IdentityMap(2),), keep=False, working=4 * k) for k in (3, 1000))
-    assert few.block_rows == blocks_module.LARGEST_BLOCK
-    assert many.block_rows * 4000 * 8 <= blocks_module.BLOCK_BYTES
+    assert few.raw_blocks.size == blocks_module.LARGEST_BLOCK
+    assert many.raw_blocks.size * 4000 * 8 <= blocks_module.BLOCK_BYTES

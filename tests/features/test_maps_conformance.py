@@ -11,6 +11,7 @@ import pytest
 import map_suite
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
 from powerkmeans.cli.options import FEATURE_MAPS
+from powerkmeans.compute.placement import moved
 from powerkmeans.features.kernels import KERNELS
 from powerkmeans.features.maps.registry import MAPS, classes_by_file_name, sized_maps
 from powerkmeans.types import array_namespace
@@ -50,8 +51,8 @@ def test_a_given_matrix_in_another_library():
     X = map_suite.rows()
     matrix = KERNELS["rbf"].gram(X, X, 1.7)
     feature_map = map_suite.centred("exact", matrix, "precomputed")
-    moved = feature_map.to(strict)
-    found = moved.rows_and_norms(strict.asarray(matrix), 0, None)
+    placed = moved(feature_map, np.ndarray, strict.asarray)
+    found = placed.rows_and_norms(strict.asarray(matrix), 0, None)
     for ours, theirs in zip(feature_map.rows_and_norms(matrix, 0, None), found, strict=True):
         assert np.max(np.abs(np.asarray(theirs) - ours)) < 1e-12
 
@@ -83,5 +84,5 @@ def test_torch_goes_through_compat():
     X = map_suite.rows()
     for name in MAPS:
         feature_map = map_suite.centred(name, X)
-        features = feature_map.to(xp)(xp.asarray(X), xp)
+        features = moved(feature_map, np.ndarray, xp.asarray)(xp.asarray(X), xp)
         assert np.max(np.abs(features.numpy() - feature_map(X, np))) < 1e-12

@@ -295,7 +295,7 @@ def test_whole_study_on_few_rows(place, capsys):
     assert "| not run: ValueError: no such thing " in text
     assert "| not run: pip install no-such-thing " in text
     assert "- own_noise_methods:MISSING, digits, mixture: pip install no-such-thing (No module named" in text
-    assert len([row for row in rows if row["method"] == NAMES[1]]) == 2  # one attempt a set
+    assert len([row for row in rows if row["method"] == NAMES[1]]) == 2  # one attempt per set
     for metric in ("acc", "auc"):
         if pytest.importorskip("matplotlib"):
             assert (place / "images" / f"noise_{metric}.png").stat().st_size > 0

@@ -63,7 +63,7 @@ def membership_blocks(bundle: Bundle, X: Any, samples: Samples, bar: Bar) -> Ite
 
 
 def memberships(estimator: Any, X: Any) -> Columns:
-    """A column a cluster; rows add up to one."""
+    """A column per cluster; rows add up to one."""
     degrees = estimator.predict_proba(X)
     return {f"membership_{cluster}": degrees[:, cluster] for cluster in range(degrees.shape[1])}
 

@@ -17,7 +17,7 @@ import click
 import powerkmeans
 from powerkmeans.cli.commands import COMMANDS
 from powerkmeans.cli.errors import Ended, Exit, UserError
-from powerkmeans.support.escapes import shown
+from powerkmeans.support.escapes import printable
 
 DEBUG = "POWERKMEANS_DEBUG"
 
@@ -121,7 +121,8 @@ def _leave(message: str, code: int, error: BaseException | None = None) -> NoRet
     colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
     with suppress(BrokenPipeError):
         click.echo(
-            f"{click.style('Error:', fg='red') if colour else 'Error:'} {shown(message, keep=chr(10))}", err=True
+            f"{click.style('Error:', fg='red') if colour else 'Error:'} {printable(message, keep=chr(10))}",
+            err=True,
         )
     sys.exit(code)
 

@@ -58,7 +58,7 @@ class Bundle:
         return isinstance(self.estimator, MultiViewPowerKMeans)
 
     def inputs(self, samples: Samples) -> Any:
-        """Samples as the estimator takes them: scaled, one array or one a view."""
+        """Samples as the estimator takes them: scaled, one array or one per view."""
         arrays = {view.name: _scaled(samples.views.get(view.name), view.scaling) for view in self.views}
         return arrays if self.several else next(iter(arrays.values()))
 

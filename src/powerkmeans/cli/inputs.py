@@ -95,14 +95,19 @@ def read_inputs(options: InputOptions, terminal: Terminal) -> Inputs:
         if len(tables) > 1:
             raise usage(f"{files[0].source} holds several tables; --view cuts one. Choose it with --array.")
         tables = cut(tables[0], views)
+    return make_inputs(_aligned(tables, unused), options.scale, named=named)
+
+
+def _aligned(tables: list[Table], unused: list[str]) -> Samples:
+    """The samples of all tables, checked, with a note of columns that no view has."""
     for table in tables:
         check_values(table, rows_may_lack=len(tables) > 1)
     samples = align(tables)
     check_coverage(samples)
-    if unused:
-        about = f"{counted(len(unused), 'column')} in no view and not used: {listed(unused)}."
-        samples = replace(samples, notes=(*samples.notes, about))
-    return make_inputs(samples, options.scale, named=named)
+    if not unused:
+        return samples
+    about = f"{counted(len(unused), 'column')} in no view and not used: {listed(unused)}."
+    return replace(samples, notes=(*samples.notes, about))
 
 
 def read_tables(files: list[Given], options: InputOptions, choose: Choose, terminal: Terminal) -> list[Table]:

@@ -48,19 +48,24 @@ def read_labels(
             f"{file.source} has no column {id_column!r} for --id{near(id_column, list(columns)) or '.'}"
         )
     name = column or _only(list(columns), id_column, usual, option, file.source)
-    if name not in columns:
-        hint = near(name, list(columns)) or f"; it has {listed(list(columns))}."
-        raise UserError(f"{file.source} has no column {name!r}{hint}")
-    empty = np.flatnonzero(columns[name] == "")
-    if len(empty):
-        raise UserError(
-            f"{file.source} has {counted(len(empty), 'row')} without a {name!r}, the first is row {empty[0]}."
-        )
+    _check_column(name, columns, file.source)
     if id_column is None:
         return Labels(file.source, name, columns[name], None)
     table = Table(name, file.source, (), np.zeros((len(columns[name]), 0)))
     ids = checked_ids(Ids(id_column, columns[id_column], False), table)
     return Labels(file.source, name, columns[name], ids.values)
+
+
+def _check_column(name: str, columns: dict[str, NDArray[Any]], source: str) -> None:
+    """Reject a column that does not exist or has gaps."""
+    if name not in columns:
+        hint = near(name, list(columns)) or f"; it has {listed(list(columns))}."
+        raise UserError(f"{source} has no column {name!r}{hint}")
+    empty = np.flatnonzero(columns[name] == "")
+    if len(empty):
+        raise UserError(
+            f"{source} has {counted(len(empty), 'row')} without a {name!r}, the first is row {empty[0]}."
+        )
 
 
 def _only(header: list[str], id_column: str | None, usual: str | None, option: str, source: str) -> str:

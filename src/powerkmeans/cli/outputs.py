@@ -22,7 +22,7 @@ from powerkmeans.cli.manifest import NAME, Manifest, read_manifest
 from powerkmeans.cli.placing import NotPutBackError, place_one, place_together
 from powerkmeans.cli.spreadsheet import guarded
 from powerkmeans.sources.columns import needed
-from powerkmeans.support.escapes import shown
+from powerkmeans.support.escapes import printable
 from powerkmeans.support.files import occupied, regular_target
 
 # columns of a table by name, for some rows at a time
@@ -201,20 +201,20 @@ def write_csv(stream: IO[str], blocks: Iterator[Columns], delimiter: str = ",") 
 
     On a terminal what would steer it is written out.
     """
-    seen = shown if stream.isatty() else str
+    escaped = printable if stream.isatty() else str
     for index, block in enumerate(blocks):
         if index == 0:
-            stream.write(delimiter.join(_quoted(guarded(seen(name))) for name in block) + "\n")
-        rows = zip(*(_cells(column, seen) for column in block.values()), strict=True)
+            stream.write(delimiter.join(_quoted(guarded(escaped(name))) for name in block) + "\n")
+        rows = zip(*(_cells(column, escaped) for column in block.values()), strict=True)
         stream.writelines(delimiter.join(row) + "\n" for row in rows)
 
 
-def _cells(column: NDArray[Any], seen: Callable[[str], str]) -> list[str]:
+def _cells(column: NDArray[Any], escaped: Callable[[str], str]) -> list[str]:
     if column.dtype.kind == "f":
         return [f"{value:.6g}" for value in column.tolist()]
     if column.dtype.kind in "biu":
         return [str(value) for value in column.tolist()]
-    return [_quoted(guarded(seen(str(value)))) for value in column.tolist()]
+    return [_quoted(guarded(escaped(str(value)))) for value in column.tolist()]
 
 
 def _quoted(text: str) -> str:

@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from powerkmeans.cli.memory import duration
-from powerkmeans.support.escapes import shown
+from powerkmeans.support.escapes import printable
 from powerkmeans.types import Iteration
 
 # nothing is shown before this many seconds; no time left before that many, nor before that share of the work
@@ -90,7 +90,7 @@ class Bar:
         if self._task is None:
             self._progress.start()
             self._task = self._progress.add_task(self._title, total=total, about="", left="")
-        about = escape(shown(", ".join(part for part in (self._what, about) if part)))
+        about = escape(printable(", ".join(part for part in (self._what, about) if part)))
         completed = None if share is None else min(share, 1.0)
         self._progress.update(self._task, total=total, completed=completed, about=about, left=left)
 

@@ -18,7 +18,7 @@ from powerkmeans.cli.table import Ids, Table
 class Samples:
     """Views with the same samples in the same order, in the units they were read in.
 
-    ``views`` has one array a view, a row of NaN where a sample lacks it, None for a view that no sample has.
+    ``views`` has one array per view, a row of NaN where a sample lacks it, None for a view that no sample has.
     """
 
     views: dict[str, NDArray[Any] | None]
@@ -34,7 +34,7 @@ class Samples:
 
 
 def cut(table: Table, views: dict[str, list[str]]) -> list[Table]:
-    """One table as a table a view."""
+    """One table as a table per view."""
     groups = cut_views(views, table.columns, table.source)
     return [
         replace(

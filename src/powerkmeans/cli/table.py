@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerkmeans.cli.errors import UserError, listed, near
-from powerkmeans.support.escapes import shown
+from powerkmeans.support.escapes import printable
 
 # where the wanted columns stand in a header: (header, name of the file) -> positions
 Choose = Callable[[Sequence[str], str], list[int]]
@@ -27,7 +27,7 @@ class Ids(NamedTuple):
 
     def called(self, row: int) -> str:
         """What a row is called, for messages."""
-        return f"{shown(self.column)} {self.values[row]!r}"
+        return f"{printable(self.column)} {self.values[row]!r}"
 
 
 @dataclass(frozen=True)

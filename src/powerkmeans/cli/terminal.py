@@ -21,7 +21,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from powerkmeans.cli.progress import Bar
-from powerkmeans.support.escapes import shown
+from powerkmeans.support.escapes import printable
 
 # a pipe has no width; nothing in it is to be cut
 _WIDE = 500
@@ -105,12 +105,12 @@ def _width(stream: Any) -> int | None:
 
 def _lines(text: str) -> str:
     """A text that may have several lines, with whatever else steers a terminal written out."""
-    return shown(text, keep="\n")
+    return printable(text, keep="\n")
 
 
 def heading(text: str, about: str = "") -> Text:
     """A title, and what it is about."""
-    return Text.assemble((shown(text), "bold"), ("  " + shown(about) if about else "", "dim"))
+    return Text.assemble((printable(text), "bold"), ("  " + printable(about) if about else "", "dim"))
 
 
 def grid(header: Sequence[str], rows: Sequence[Sequence[Any]], *, left: int = 1) -> Any:
@@ -119,7 +119,7 @@ def grid(header: Sequence[str], rows: Sequence[Sequence[Any]], *, left: int = 1)
     Only the last column of a table of texts alone may be folded.
     """
     table = RichTable(box=SIMPLE_HEAD, header_style="dim", show_edge=False, pad_edge=False)
-    texts = [[cell if isinstance(cell, Text) else Text(shown(str(cell))) for cell in row] for row in rows]
+    texts = [[cell if isinstance(cell, Text) else Text(printable(str(cell))) for cell in row] for row in rows]
     for place, name in enumerate(header):
         fold = place == len(header) - 1 and left == len(header)
         widest = max([cell_len(name), *(cell_len(row[place].plain) for row in texts)])
@@ -136,7 +136,7 @@ def facts(pairs: Sequence[tuple[str, Any]]) -> Any:
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in pairs:
-        table.add_row(name, value if isinstance(value, Text) else Text(shown(str(value))))
+        table.add_row(name, value if isinstance(value, Text) else Text(printable(str(value))))
     return Padding(table, (1, 0, 0, 2), expand=False)
 
 

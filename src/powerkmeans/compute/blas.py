@@ -44,8 +44,8 @@ class _Library:
         self._process_wide = True if getattr(controller, "threading_layer", None) == "pthreads" else None
         self.before = 1
 
-    def hold(self, own: list[tuple[_Library, int]]) -> None:
-        """Allow one thread; note in ``own`` what the calling thread has to restore, if the limit is its own.
+    def hold(self, to_restore: list[tuple[_Library, int]]) -> None:
+        """Allow one thread; note in ``to_restore`` what this thread has to restore, if the limit is its own.
 
         Whoever sets a limit during a hold has found our 1 and will restore it, so the largest number that was ever
         seen is the one that was meant to last. A restore after the hold has ended cannot be told from a wish.
@@ -54,13 +54,13 @@ class _Library:
         self.before = max(self.before, found)
         if found == 1:
             return
-        own.append((self, found))
+        to_restore.append((self, found))
         if self._process_wide is None:
             self._process_wide = self._reaches_other_threads(found)
         else:
             self.set(1)
         if self._process_wide:
-            own.pop()
+            to_restore.pop()
 
     def release(self) -> None:
         """Restore a limit that belongs to the process."""
@@ -80,37 +80,38 @@ class _Library:
 
     def _reaches_other_threads(self, found: int) -> bool:
         """Whether another thread, which has the same limit, sees that it is set to 1 here."""
-        there = self._seen_elsewhere()
+        before = self._limit_elsewhere()
         self.set(1)
-        return there == found and self._seen_elsewhere() == 1
+        return before == found and self._limit_elsewhere() == 1
 
-    def _seen_elsewhere(self) -> int:
-        seen: list[int] = []
-        thread = threading.Thread(target=lambda: seen.append(self._controller.num_threads))
+    def _limit_elsewhere(self) -> int:
+        """The limit as a new thread finds it."""
+        limits: list[int] = []
+        thread = threading.Thread(target=lambda: limits.append(self._controller.num_threads))
         thread.start()
         thread.join()
-        return seen[0]
+        return limits[0]
 
 
 class _Hold:
     """One entrance: what it changed for its own thread alone."""
 
     def __init__(self) -> None:
-        self._own: list[tuple[_Library, int]] = []
+        self._to_restore: list[tuple[_Library, int]] = []
         self._thread = threading.get_ident()
 
     def begin(self) -> int:
         _holds.add(self)
         libraries = _libraries()
         for library in libraries:
-            library.hold(self._own)
+            library.hold(self._to_restore)
         return max(library.before for library in libraries) if libraries else os.cpu_count() or 1
 
     def end(self) -> None:
         _holds.discard(self)
         if threading.get_ident() == self._thread:  # a generator may be closed by another thread
-            while self._own:
-                library, n_threads = self._own.pop()
+            while self._to_restore:
+                library, n_threads = self._to_restore.pop()
                 library.set(n_threads)
         if not _holds:
             for library in _libraries():

@@ -96,9 +96,10 @@ def zeroed(block: Block) -> Block:
 
 def mapped(block: Block, maps: tuple[FeatureMap, ...]) -> Block:
     """The block seen through feature maps: features and their squared lengths, zero where a view is absent."""
+    xp = array_namespace(block.weight)  # not that of the rows, which may be sparse
     parts = zip(maps, zeroed(block).views, _masks(block), strict=True)
     with np.errstate(invalid="ignore"):  # what is not finite is told below
-        pairs = [_features_and_norms(m, rows, block.start, mask) for m, rows, mask in parts]
+        pairs = [_features_and_norms(m, rows, block.start, mask, xp) for m, rows, mask in parts]
     features = block._replace(
         views=tuple(rows for rows, _ in pairs), squared_norms=tuple(norm for _, norm in pairs)
     )
@@ -111,11 +112,10 @@ def _masks(block: Block) -> list[Array]:
 
 
 def _features_and_norms(
-    feature_map: FeatureMap, rows: Array, start: int, present: Array | None
+    feature_map: FeatureMap, rows: Array, start: int, present: Array | None, xp: Any
 ) -> tuple[Array, Array]:
     if feature_map.dual:
         return cast(KernelRows, feature_map).rows_and_norms(rows, start, present)
-    xp = array_namespace(rows) if hasattr(rows, "__array_namespace__") else np
     features = feature_map(rows, xp)
     return features, xp.vecdot(features, features)
 

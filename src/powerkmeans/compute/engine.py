@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import closing
-from dataclasses import fields
+from dataclasses import dataclass, fields
+from typing import Any, Generic
 
 import numpy as np
 
-from powerkmeans.compute.blocks import RowBlocks, StoredBlocks, mapped, rows_per_block, zeroed
+from powerkmeans.compute.blocks import RowBlocks, mapped, rows_per_block, zeroed
 from powerkmeans.compute.options import ENGINES, EngineOptions, engine_options
 from powerkmeans.compute.passes import available_passes, fastest
 from powerkmeans.compute.sampling import draw_sample
 from powerkmeans.sources import is_source
-from powerkmeans.types import Array, Block, Blocks, Executor, FeatureMap, P, RowSample, S, T, Views
+from powerkmeans.types import Array, Block, Blocks, Executor, FeatureMap, P, RowSample, S, T, Views, device_of
 
 # a label, and the numbers that labels are put in order by
 BYTES_PER_LABEL = 16
@@ -42,8 +43,8 @@ class RowEngine:
         width = sum(m.n_outputs for m in maps) if maps else sum(view.shape[1] for view in views.arrays)
         kernel_rows = any(m.dual for m in maps)
         size = rows_per_block(max(width, working), self.dtype.itemsize, kernel_rows=kernel_rows)
-        self._rows = RowBlocks(views, size)
-        self._blocks: Blocks = self._rows
+        self.raw_blocks = RowBlocks(views, size)
+        self._blocks: Blocks = self.raw_blocks
         kept = kept_bytes(self.n_samples, width, len(views.arrays), self.dtype.itemsize)
         self._fits = kernel_rows or kept <= options.memory_budget
 
@@ -54,21 +55,13 @@ class RowEngine:
 
     @property
     def code(self) -> str:
-        """What computes the sums of a block, in words."""
-        return self.passes[0].name if self.passes else "numpy"
+        """What computes the sums of a block, in words: a pass, or the library whose arrays they are."""
+        return self.passes[0].name if self.passes else self._executor.xp.__name__.rpartition(".")[2]
 
     @property
     def stored(self) -> bool:
         """Whether features are held in memory."""
-        return self._blocks is not self._rows
-
-    @property
-    def block_rows(self) -> int:
-        return self._rows.size
-
-    @property
-    def n_blocks(self) -> int:
-        return len(self._rows)
+        return self._blocks is not self.raw_blocks
 
     def with_features(self, maps: tuple[FeatureMap, ...], keep: bool, working: int = 0) -> RowEngine:
         """The same rows seen through feature maps, stored if asked for and within the memory budget.
@@ -77,16 +70,16 @@ class RowEngine:
         """
         engine = RowEngine(self.views, self._options, self._executor, maps, working, self.raw)
         if keep and engine._fits:
-            engine._blocks = StoredBlocks(list(engine._run(_unchanged, None)))
+            engine._blocks = self._executor.keep(*engine._work(_unchanged, None))
         return engine
 
     def fold(self, function: Callable[[Block, P], S], parameters: P) -> S:
         """Sum ``function(block, parameters)`` over all blocks in float64, in the order of the rows."""
-        with closing(self.map_blocks(function, parameters)) as parts:
-            total = _in_float64(next(parts))
+        with closing(self._executor.run(*self._work(function, parameters))) as parts:
+            total = _in_float64(next(parts), self._executor.xp)
             for part in parts:
                 total += part
-        return total
+        return self._executor.fetch(total)
 
     def map_rows(self, function: Callable[[Block, P], Array], parameters: P) -> Array:
         """Stack ``function(block, parameters)``, one row per sample, in an array of this machine's memory."""
@@ -102,35 +95,59 @@ class RowEngine:
 
     def map_blocks(self, function: Callable[[Block, P], T], parameters: P) -> Generator[T, None, None]:
         """Yield ``function(block, parameters)`` in the order of the rows."""
-        with closing(self._run(function, parameters)) as results:
+        with closing(self._executor.run(*self._work(function, parameters))) as results:
             yield from map(self._executor.fetch, results)
 
     def sample(self, size: int, seed: int) -> RowSample:
         """Draw up to ``size`` distinct rows by weight, from their content alone."""
         from_files = any(is_source(view) for view in self.views.arrays)
         budget = self._options.memory_budget if from_files else None
-        return draw_sample(self._rows, self._executor, size, seed, budget)
+        return draw_sample(self.raw_blocks, self._executor, size, seed, budget)
 
-    def _run(self, function: Callable[[Block, P], T], parameters: P) -> Generator[T, None, None]:
-        """As ``map_blocks``, with results where the blocks are."""
-        place, stored = self._executor.place, self.stored
-        maps = () if stored else place(self.maps)
+    def _work(self, function: Callable[[Block, P], T], parameters: P) -> _Work[P, T]:
+        """What the executor runs: ``function`` on prepared blocks, with maps and parameters where the rows are."""
+        inputs = self._executor.place(((), parameters) if self.stored else (self.maps, parameters))
+        on_block = _OnStored(function) if self.stored else _OnRaw(function, self._executor.place)
+        return on_block, self._blocks, inputs
 
-        def prepared(block: Block, inputs: P) -> T:
-            if stored:
-                return function(block, inputs)
-            placed = place(block)
-            return function(mapped(placed, maps) if maps else zeroed(placed), inputs)
 
-        return self._executor.run(prepared, self._blocks, place(parameters))
+_Inputs = tuple[tuple[FeatureMap, ...], P]
+_Work = tuple[Callable[[Block, _Inputs[P]], T], Blocks, _Inputs[P]]
+
+
+@dataclass(frozen=True)
+class _OnStored(Generic[P, T]):
+    """A function of blocks that are ready."""
+
+    function: Callable[[Block, P], T]
+
+    def __call__(self, block: Block, inputs: _Inputs[P]) -> T:
+        return self.function(block, inputs[1])
+
+
+@dataclass(frozen=True)
+class _OnRaw(Generic[P, T]):
+    """A function of blocks that are still to be placed, and mapped if there are maps."""
+
+    function: Callable[[Block, P], T]
+    place: Callable[[Block], Block]
+
+    def __call__(self, block: Block, inputs: _Inputs[P]) -> T:
+        maps, parameters = inputs
+        placed = self.place(block)
+        return self.function(mapped(placed, maps) if maps else zeroed(placed), parameters)
 
 
 def _unchanged(block: Block, _: None) -> Block:
     return block
 
 
-def _in_float64(sums: S) -> S:
-    return type(sums)(*(np.array(getattr(sums, field.name), dtype=np.float64) for field in fields(sums)))
+def _in_float64(sums: S, xp: Any) -> S:
+    """A copy to add to: arrays where they are, and numbers as arrays."""
+    values = (getattr(sums, field.name) for field in fields(sums))
+    return type(sums)(
+        *(xp.asarray(value, dtype=xp.float64, device=device_of(value), copy=True) for value in values)
+    )
 
 
 def kept_bytes(n_samples: int, width: int, n_views: int, itemsize: int) -> int:

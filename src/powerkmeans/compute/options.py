@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Protocol, cast
 
 from powerkmeans.compute.executors.threads import Threads
@@ -38,10 +38,10 @@ class NumpyOptions:
     memory_budget : int, default=2**31
         Bytes for what is kept of all rows: their features with the squared lengths, and their labels. If it is
         more, features are not kept but computed anew in every pass. Not counted is what a fit takes in any case:
-        the rows themselves, 64 bytes a row for a moment while rows are drawn, a sample of at most 50,000 rows and
-        its features, and what each thread works on (blocks of 16 MiB of features and a few arrays of that size);
-        together some hundred megabytes, which ``python -m benchmarks.memory`` measures. Exact kernel matrices are
-        always kept: there is an error if they do not fit in memory.
+        the rows themselves, 64 bytes per row for a moment while rows are drawn, a sample of at most 50,000 rows
+        and its features, and what each thread works on (blocks of 16 MiB of features and a few arrays of that
+        size); together some hundred megabytes, which ``python -m benchmarks.memory`` measures. Exact kernel
+        matrices are always kept: there is an error if they do not fit in memory.
     kernel : {"auto", "numpy", "compiled"}, default="auto"
         What computes the sums of a block: NumPy, or the compiled library, which is several times faster.
         ``"auto"`` takes the compiled one if it is installed.
@@ -68,7 +68,11 @@ def engine_options(choice: object) -> EngineOptions:
         return cast(EngineOptions, choice)
     if isinstance(choice, str) and choice in KERNEL_CHOICES:
         return NumpyOptions(kernel=choice)
-    raise ValueError(
-        f"engine={shown(choice)} is not available; this version has 'auto', 'compiled', 'numpy' and "
-        "powerkmeans.engines.NumpyOptions(n_threads=..., memory_budget=..., kernel=...)."
-    )
+    kernels, options = (", ".join(words) for words in (map(repr, sorted(KERNEL_CHOICES)), map(_call, ENGINES)))
+    raise ValueError(f"engine={shown(choice)} is not available; this version has {kernels} and {options}.")
+
+
+def _call(options: type) -> str:
+    """How options are made, where users find them."""
+    module = "powerkmeans.engines" if options.__module__ == __name__ else options.__module__
+    return f"{module}.{options.__name__}({', '.join(f'{field.name}=...' for field in fields(options))})"

@@ -9,8 +9,8 @@ from typing import Any
 from powerkmeans.types import Array
 
 
-def moved(value: Any, kind: type, move: Callable[[Array], Array]) -> Any:
-    """``value`` with every array of one kind in it moved: in tuples, dataclasses and maps, however deep."""
+def moved(value: Any, kind: type | tuple[type, ...], move: Callable[[Array], Array]) -> Any:
+    """``value`` with every array of some kinds in it moved: in tuples, dataclasses and maps, however deep."""
     if isinstance(value, kind):
         return move(value)
     if isinstance(value, tuple):

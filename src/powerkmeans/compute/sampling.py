@@ -25,7 +25,7 @@ _SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
 
 
 def multipliers(n_columns: int, key: str, seed: int) -> NDArray[np.uint64]:
-    """Random odd multipliers for the view called ``key``: one a column, and one for an absent row."""
+    """Random odd multipliers for the view called ``key``: one per column, and one for an absent row."""
     rng = stream(seed, "rows", key)
     return rng.integers(2**64, size=n_columns + 1, dtype=np.uint64) | np.uint64(1)
 
@@ -33,9 +33,9 @@ def multipliers(n_columns: int, key: str, seed: int) -> NDArray[np.uint64]:
 def row_hashes(
     views: tuple[Array, ...], columns: list[NDArray[np.uint64]], present: Array | None = None
 ) -> NDArray[np.uint64]:
-    """One 64-bit hash a row over all views: equal rows have equal hashes, sparse or dense.
+    """One 64-bit hash per row over all views: equal rows have equal hashes, sparse or dense.
 
-    A zero adds nothing to the sum, so only stored entries of a sparse view need a look. Absent rows are zero
+    A zero adds nothing to the sum, so only stored entries of a sparse view are read. Absent rows are zero
     in ``views``; they add a number of their own. The order of the views does not matter.
     """
     total = np.zeros(views[0].shape[0], dtype=np.uint64)
@@ -85,7 +85,7 @@ class Distinct:
     """Distinct rows by their hashes, collected block by block.
 
     Up to ``most`` all of them are kept. Beyond, those of the smallest hashes, which are a uniform sample of the
-    distinct rows with their whole weights, and those that are heavier than one part in ``size`` of everything,
+    distinct rows with all their weight, and those that are heavier than one part in ``size`` of everything,
     which no sample of that size should miss.
     """
 

@@ -44,8 +44,8 @@ class KernelPowerKMeans(PowerKMeansBase):
 
     feature_map : {"nystroem", "rff", "orf", "identity", "exact"}, default="nystroem"
         How the kernel is represented. ``"nystroem"``: kernel values at landmarks drawn from the data, the most
-        accurate at the same size; ``"rff"``: random Fourier features, as in the paper, which do not look at the
-        data and cost less a row where these are too many to be stored; ``"orf"``: orthogonal random features,
+        accurate at the same size; ``"rff"``: random Fourier features, as in the paper, which do not depend on the
+        data and cost less per row where these are too many to be stored; ``"orf"``: orthogonal random features,
         of lower variance; ``"identity"``: no kernel, power k-means on the columns themselves; ``"exact"``: the
         kernel matrix of all samples, n x n numbers in float64 (an error tells if they do not fit in memory).
 
@@ -131,7 +131,7 @@ class KernelPowerKMeans(PowerKMeansBase):
     advice : bool, default=True
         Whether to tell what the data make unwise, as a ``powerkmeans.exceptions.DataGuidanceWarning``: a
         bandwidth that shows no clusters, a map that is too small, unscaled columns, far outliers. False
-        skips the look at some rows that it takes. What went wrong in the fit itself (centroids that collapsed,
+        examines no rows for it. What went wrong in the fit itself (centroids that collapsed,
         fewer clusters than asked for, too few iterations) is a ``ConvergenceWarning`` in any case.
 
     Attributes
@@ -278,10 +278,11 @@ class KernelPowerKMeans(PowerKMeansBase):
     def partial_fit(self, X: Any, y: None = None, sample_weight: Any = None) -> Self:
         """Learn from one chunk of a stream.
 
-        The first rows are collected until there are 1024, or 50 a cluster, and fitted each time they have doubled;
-        then they are let go. From there on the sums of each chunk are mixed into running ones, with a weight that
-        decays as more is seen, and the centroids follow. Chunks may have any size; the maps, the bandwidth and
-        the exponent stay those of the beginning. After ``fit``, the stream goes on from the fitted model.
+        The first rows are collected until there are 1024, or 50 per cluster, and fitted each time they have
+        doubled; then they are let go. From there on the sums of each chunk are mixed into running ones, with a
+        weight that decays as more is seen, and the centroids follow. Chunks may have any size; the maps, the
+        bandwidth and the exponent stay those of the beginning. After ``fit``, the stream goes on from the fitted
+        model.
 
         ``drift_`` tells by what share the chunk's mean loss exceeded the running one: about 0 while the data stay
         as they were. ``labels_`` are those of the last chunk; ``inertia_`` and ``objective_`` are running

@@ -283,10 +283,11 @@ class MultiViewPowerKMeans(PowerKMeansBase):
     def partial_fit(self, X: Any, y: None = None, sample_weight: Any = None, present: Any = None) -> Self:
         """Learn from one chunk of a stream.
 
-        The first rows are collected until there are 1024, or 50 a cluster, and fitted each time they have doubled;
-        then they are let go. From there on the sums of each chunk are mixed into running ones, with a weight that
-        decays as more is seen, and the centroids follow. Chunks may have any size; the maps, the bandwidth and
-        the exponent stay those of the beginning. After ``fit``, the stream goes on from the fitted model.
+        The first rows are collected until there are 1024, or 50 per cluster, and fitted each time they have
+        doubled; then they are let go. From there on the sums of each chunk are mixed into running ones, with a
+        weight that decays as more is seen, and the centroids follow. Chunks may have any size; the maps, the
+        bandwidth and the exponent stay those of the beginning. After ``fit``, the stream goes on from the fitted
+        model.
 
         ``drift_`` tells by what share the chunk's mean loss exceeded the running one: about 0 while the data stay
         as they were. ``labels_`` are those of the last chunk; ``inertia_`` and ``objective_`` are running

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from powerkmeans.features.pairs import add_over_columns, in_parts, inner_products, squared_lengths
+from powerkmeans.features.pairs import add_over_columns, in_parts, pair_products, squared_lengths
 from powerkmeans.types import Array, Float64Array, array_namespace
 
 Metric = Literal["euclidean", "cityblock"]
@@ -63,7 +63,7 @@ class Gaussian(Isotropic):
 
         def values(rows: Array) -> Array:
             rows = rows / bandwidth
-            exponent = inner_products(rows, landmarks)
+            exponent = pair_products(rows, landmarks)
             exponent -= (squared_lengths(rows, xp) / 2)[:, None]
             exponent -= half
             # rounding makes more than nothing of no distance, and of a far row's that may be much more

@@ -24,7 +24,7 @@ def in_parts(values: Callable[[Array], Array], X: Array, Y: Array, xp: Any) -> A
     return result
 
 
-def inner_products(X: Array, Y: Array) -> Array:
+def pair_products(X: Array, Y: Array) -> Array:
     """``x.y`` of all pairs; rows of ``X`` may be sparse."""
     return X @ Y.T
 

@@ -98,6 +98,17 @@ def _check_kernel_matrix(name: str, matrix: Array, counted: Array) -> None:
             f"the shape {matrix.shape}."
         )
     diagonal = np.where(counted, matrix.diagonal(), 0).astype(np.float64)
+    _check_diagonal(name, diagonal)
+    margin = max(ASYMMETRY, 64 * float(np.finfo(matrix.dtype).eps)) * float(np.max(diagonal))
+    for start in range(0, len(diagonal), _ROWS_AT_ONCE):
+        part = slice(start, start + _ROWS_AT_ONCE)
+        rows, columns = (_dense(m) * counted[part, None] * counted for m in (matrix[part], matrix[:, part].T))
+        if np.max(np.abs(rows - columns)) > margin:
+            raise ValueError(f"view {name!r}: kernel='precomputed' needs a symmetric matrix.")
+        _check_pairs(name, rows, diagonal, start, margin)
+
+
+def _check_diagonal(name: str, diagonal: Array) -> None:
     if np.any(diagonal < 0):
         row = int(np.argmin(diagonal))
         raise ValueError(
@@ -109,20 +120,18 @@ def _check_kernel_matrix(name: str, matrix: Array, counted: Array) -> None:
             f"view {name!r}: the matrix has a diagonal of zeros, so it is not one of kernels k(x, x) > 0. Pass "
             "kernels, not distances."
         )
-    largest, tolerance = np.sqrt(diagonal), max(ASYMMETRY, 64 * float(np.finfo(matrix.dtype).eps))
-    margin = tolerance * float(np.max(diagonal))
-    for start in range(0, len(diagonal), _ROWS_AT_ONCE):
-        part = slice(start, start + _ROWS_AT_ONCE)
-        rows, columns = (_dense(m) * counted[part, None] * counted for m in (matrix[part], matrix[:, part].T))
-        if np.max(np.abs(rows - columns)) > margin:
-            raise ValueError(f"view {name!r}: kernel='precomputed' needs a symmetric matrix.")
-        excess = np.abs(rows) - largest[part, None] * largest
-        if np.max(excess) > margin:
-            i, j = np.unravel_index(int(np.argmax(excess)), excess.shape)
-            raise ValueError(
-                f"view {name!r}: the matrix is not positive semi-definite: k(x, y) of samples {start + i} and {j} "
-                "exceeds sqrt(k(x, x) k(y, y)). Distances have no meaning then; use a kernel that is."
-            )
+
+
+def _check_pairs(name: str, rows: Array, diagonal: Array, start: int, margin: float) -> None:
+    """``k(x, y)^2 <= k(x, x) k(y, y)`` for rows of the matrix from ``start`` on."""
+    largest = np.sqrt(diagonal)
+    excess = np.abs(rows) - largest[start : start + len(rows), None] * largest
+    if np.max(excess) > margin:
+        i, j = np.unravel_index(int(np.argmax(excess)), excess.shape)
+        raise ValueError(
+            f"view {name!r}: the matrix is not positive semi-definite: k(x, y) of samples {start + i} and {j} "
+            "exceeds sqrt(k(x, x) k(y, y)). Distances have no meaning then; use a kernel that is."
+        )
 
 
 def _dense(rows: Array) -> Array:

@@ -5,7 +5,7 @@ scikit-learn's own checks speak where they exist, so messages are the ones its u
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_array, validate_data
 
 from powerkmeans.inputs.kernel_matrices import given_kernels, without_absent
+from powerkmeans.inputs.presence import absent_rows, check_coverage, check_present
 from powerkmeans.inputs.tables import (
     as_table,
     check_no_path,
-    check_same_rows,
     column_groups,
     column_names,
     common_length,
@@ -28,12 +28,10 @@ from powerkmeans.inputs.tables import (
 )
 from powerkmeans.inputs.weights import check_enough_rows, check_weight
 from powerkmeans.sources import Source, is_source
-from powerkmeans.support.values import naming, shown, within_floats
+from powerkmeans.support.values import listed, naming, within_floats
 from powerkmeans.types import Array, Views
 
 FLOATS = [np.float64, np.float32]
-# missing rows are looked for in pieces, so that a file larger than memory is never held whole
-ROWS_AT_ONCE = 8192
 
 
 class Layout(NamedTuple):
@@ -109,12 +107,12 @@ def check_several_views(
         tables = _tables_of_one(estimator, X, columns, FLOATS, "X", fitting=True)
     names, n_samples = tuple(tables), common_length(tables)
     with naming("present"):
-        mask = _check_present(present, tables, n_samples)
+        mask = check_present(present, tables, n_samples)
     arrays, mask = _check_tables(estimator, tables, mask, FLOATS)
     if not chunk:
         check_enough_rows(n_samples, estimator.n_clusters)
     weight = _weight(sample_weight, arrays, np.result_type(*(array.dtype for array in arrays)))
-    _check_coverage(names, mask, None if chunk else weight)
+    check_coverage(names, mask, None if chunk else weight)
     if is_several(X):
         estimator.n_features_in_ = sum(array.shape[1] for array in arrays)
         vars(estimator).pop("feature_names_in_", None)
@@ -135,7 +133,7 @@ def check_new_views(estimator: Any, X: Any, sample_weight: Any = None, present: 
         tables = _new_tables_of_one(estimator, as_table(X), layout, dtype)
     n_samples = common_length(tables)
     with naming("present"):
-        mask = _check_present(present, tables, n_samples)
+        mask = check_present(present, tables, n_samples)
     single = not is_several(X) and layout.columns is None and len(names) == 1
     for name, labels in zip(names, layout.labels, strict=True):
         _check_labels(name, _labels(name, X if single else tables[name]), labels)
@@ -147,7 +145,7 @@ def check_new_views(estimator: Any, X: Any, sample_weight: Any = None, present: 
                 f"{widths[name]} features as input."
             )
     weight = _weight(sample_weight, arrays, model.dtype)
-    _check_coverage(names, mask, None)
+    check_coverage(names, mask, None)
     return Views(names, tuple(arrays), weight, None if np.all(mask) else mask)
 
 
@@ -164,7 +162,7 @@ def _check_labels(name: str, found: tuple[Any, ...] | None, expected: tuple[Any,
 
 
 def split_init(estimator: Any, views: Views, layout: Layout) -> dict[str, Any]:
-    """Given centroids as one table a view: in any form that ``X`` may have, or as ``cluster_centers_``."""
+    """Given centroids as one table per view: in any form that ``X`` may have, or as ``cluster_centers_``."""
     init, names = estimator.init, views.names
     if is_several(init):
         with naming("init"):
@@ -178,7 +176,7 @@ def split_init(estimator: Any, views: Views, layout: Layout) -> dict[str, Any]:
     elif layout.columns is not None and np.ndim(init) == 2 and np.shape(init)[1] == estimator.n_features_in_:
         return {name: np.asarray(init)[:, columns] for name, columns in layout.columns.items()}
     raise ValueError(
-        f"init must be a list or dict of one table of centroids for each of the views {_listed(names)}."
+        f"init must be a list or dict of one table of centroids for each of the views {listed(names)}."
     )
 
 
@@ -214,7 +212,7 @@ def _new_tables_of_one(estimator: Any, X: Any, layout: Layout, dtype: Any) -> di
     columns = layout.columns or column_groups(X, None)
     if columns is None and len(names) > 1:
         raise ValueError(
-            f"X is one table, but the model was fitted on the views {_listed(names)}; pass a dict or a list of "
+            f"X is one table, but the model was fitted on the views {listed(names)}; pass a dict or a list of "
             "one table each."
         )
     fewer = _views_it_has(X, getattr(estimator, "feature_names_in_", None), layout.columns)
@@ -245,12 +243,12 @@ def _aligned(tables: dict[str, Any], known: tuple[str, ...], *, by_name: bool) -
     if not by_name:
         if len(tables) != len(known):
             raise ValueError(
-                f"X has {len(tables)} views, but the model was fitted on {len(known)}: {_listed(known)}."
+                f"X has {len(tables)} views, but the model was fitted on {len(known)}: {listed(known)}."
             )
         return dict(zip(known, tables.values(), strict=True))
     for name in tables:
         if name not in known:
-            raise ValueError(f"X has the unknown view {name!r}; the model was fitted on {_listed(known)}.")
+            raise ValueError(f"X has the unknown view {name!r}; the model was fitted on {listed(known)}.")
     for name in known:
         if name not in tables:
             raise ValueError(
@@ -259,12 +257,8 @@ def _aligned(tables: dict[str, Any], known: tuple[str, ...], *, by_name: bool) -
     return {name: tables[name] for name in known}
 
 
-def _listed(names: Iterable[Any]) -> str:
-    return ", ".join(repr(name) for name in names)
-
-
 def _few(labels: Sequence[Any]) -> str:
-    return _listed(labels) if len(labels) <= 6 else f"{_listed(labels[:5])}, ..."
+    return listed(labels) if len(labels) <= 6 else f"{listed(labels[:5])}, ..."
 
 
 def _labels(view: str, table: Any) -> tuple[Any, ...] | None:
@@ -292,7 +286,7 @@ def _check_tables(
             continue
         array = _check_table(estimator, name, table, dtype)
         array = without_absent(array, mask[:, index], kernels[name]) if name in kernels else array
-        mask[:, index] &= ~_absent_rows(name, array, mask[:, index])
+        mask[:, index] &= ~absent_rows(name, array, mask[:, index])
         arrays.append(array)
     return arrays, mask
 
@@ -320,81 +314,3 @@ def _canonical(matrix: Any) -> Any:
     matrix = matrix.copy()
     matrix.sum_duplicates()
     return matrix
-
-
-def _absent_rows(name: str, array: Array, expected: Array) -> Array:
-    """Which rows are all NaN; one that is partly NaN or infinite, and expected to be there, is an error."""
-    absent = np.zeros(array.shape[0], dtype=bool)
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(np.sum(array.data if hasattr(array, "indptr") else array, dtype=np.float64)):
-            return absent
-    for start in range(0, array.shape[0], ROWS_AT_ONCE):
-        rows = slice(start, start + ROWS_AT_ONCE)
-        n_nan, n_infinite, column = _count_odd(array[rows])
-        absent[rows] = n_nan == array.shape[1]
-        for row in np.flatnonzero((n_infinite > 0) & expected[rows]):
-            raise ValueError(
-                f"Input view {name!r} contains infinity or a value too large for {array.dtype!r} (sample "
-                f"{start + row})."
-            )
-        for row in np.flatnonzero((n_nan > 0) & ~absent[rows] & expected[rows]):
-            raise ValueError(
-                f"view {name!r} contains NaN: sample {start + row} is partly NaN (column {column[row]}). "
-                "A sample has a view whole or not at all: impute the value, or set the whole row to NaN."
-            )
-    return absent
-
-
-def _count_odd(rows: Array) -> tuple[Array, Array, Array]:
-    """Per row the numbers of NaN and of infinities, and the column of the first NaN."""
-    if not hasattr(rows, "indptr"):
-        nan = np.isnan(rows)
-        return np.sum(nan, axis=1), np.sum(np.isinf(rows), axis=1), np.argmax(nan, axis=1)
-    owner = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
-    nan = np.isnan(rows.data)
-    first = np.zeros(rows.shape[0], dtype=int)
-    first[owner[nan][::-1]] = rows.indices[nan][::-1]
-    counts = [np.bincount(owner[odd], minlength=rows.shape[0]) for odd in (nan, np.isinf(rows.data))]
-    return counts[0], counts[1], first
-
-
-def _check_present(present: Any, tables: dict[str, Any], n_samples: int) -> NDArray[np.bool_]:
-    """Which samples have which views, (n, L); all, unless told otherwise."""
-    names = tuple(tables)
-    if present is None:
-        return np.ones((n_samples, len(names)), dtype=bool)
-    labels = column_names(present)
-    if hasattr(present, "iloc") and len(present) == n_samples:
-        check_same_rows({**tables, "present": present})
-    if isinstance(present, Mapping) or (labels is not None and any(isinstance(label, str) for label in labels)):
-        given = list(present) if labels is None else labels
-        unknown = [name for name in given if name not in names]
-        if unknown:
-            raise ValueError(f"present names the view {shown(unknown[0])}; the views are {_listed(names)}.")
-        columns = [np.asarray(present[name]) if name in given else np.ones(n_samples) for name in names]
-        wrong = [name for name, column in zip(names, columns, strict=True) if column.shape != (n_samples,)]
-        if wrong:
-            raise ValueError(f"present[{wrong[0]!r}] must have one entry for each of the {n_samples} samples.")
-        present = np.stack(columns, axis=1)
-    mask = np.asarray(present)
-    if mask.shape != (n_samples, len(names)):
-        expected = (n_samples, len(names))
-        raise ValueError(f"present must have the shape (n_samples, n_views) = {expected}, got {mask.shape}.")
-    plain = mask.dtype.kind in "biuf" or all(isinstance(value, (bool, np.bool_)) for value in mask.flat)
-    if not plain or not np.all((mask == 0) | (mask == 1)):
-        raise ValueError("present must hold True where a sample has a view and False where not.")
-    return mask.astype(bool)
-
-
-def _check_coverage(names: tuple[str, ...], mask: NDArray[np.bool_], weight: Array | None) -> None:
-    """Every sample has a view and, in fit, every view has a sample of positive weight."""
-    bare = np.flatnonzero(~np.any(mask, axis=1))
-    if len(bare):
-        raise ValueError(
-            f"Sample {bare[0]} has no view: it is NaN or absent in {_listed(names)}, or not present. Leave it out."
-        )
-    if weight is None:
-        return
-    for name, column in zip(names, mask.T, strict=True):
-        if not np.any(column & (weight > 0)):
-            raise ValueError(f"view {name!r} is missing in all samples (of positive weight). Leave it out.")

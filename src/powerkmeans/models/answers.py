@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -45,20 +46,27 @@ def apply(
     with single_threaded_blas():
         rows = _open(model, views, engine, dtype, labels_only=function is block_labels)
         inputs = prepare(model.parameters, model.s, model.problem, dtype)
-
-        def answers(block: Block, inputs: PassInput) -> Array:
-            found = function(block, inputs)
-            xp = array_namespace(found)
-            numbers = xp.isdtype(found.dtype, "real floating")  # labels stay whole
-            return xp.astype(found, getattr(xp, model.dtype.name), copy=False) if numbers else found
-
+        answers = partial(_cast, function=function, dtype=model.dtype.name)
         if out is None:
             return rows.map_rows(answers, inputs)
         with naming("out"):
             check_target(out, views.arrays)
-        with closing(rows.map_blocks(answers, inputs)) as parts:
-            first = next(parts)
-            write_rows(out, rows.n_samples, first.dtype, first.shape[1:], chain([first], parts))
+        return _written(rows, answers, inputs, out)
+
+
+def _cast(block: Block, inputs: PassInput, function: Callable[[Block, PassInput], Array], dtype: str) -> Array:
+    """Answers in the precision of the model; labels stay integers."""
+    found = function(block, inputs)
+    xp = array_namespace(found)
+    numbers = xp.isdtype(found.dtype, "real floating")
+    return xp.astype(found, getattr(xp, dtype), copy=False) if numbers else found
+
+
+def _written(rows: Engine, function: Callable[[Block, PassInput], Array], inputs: PassInput, out: Target) -> Array:
+    """Answers in a file, written as they come."""
+    with closing(rows.map_blocks(function, inputs)) as parts:
+        first = next(parts)
+        write_rows(out, rows.n_samples, first.dtype, first.shape[1:], chain([first], parts))
     return np.load(out.path, mmap_mode="r")
 
 

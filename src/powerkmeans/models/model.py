@@ -29,7 +29,7 @@ class Model:
     dtype: np.dtype[Any]
 
     def used(self, views: Views) -> Views:
-        """The views that the model looks at."""
+        """The views that the model uses, in its order."""
         if self.used_views == tuple(range(len(self.view_names))):
             return views
         rest = views.select(list(self.used_views))
@@ -155,7 +155,7 @@ class FitResult:
 
 
 def history_table(result: FitResult) -> dict[str, Array]:
-    """The history as one array a column."""
+    """The history as one array per column."""
     lines = result.history
     return {
         "s": np.array([line.s for line in lines]),
@@ -169,6 +169,6 @@ def history_table(result: FitResult) -> dict[str, Array]:
 
 
 def stream_table(result: FitResult) -> dict[str, Array]:
-    """The chunks of a stream as one array a column."""
+    """The chunks of a stream as one array per column."""
     lines = StreamLines() if result.stream is None else result.stream.lines
     return dict(zip(StreamLine._fields, lines.table.T, strict=True))

@@ -28,8 +28,8 @@ def rows_to_begin(n_clusters: int) -> int:
     return max(STEP_ROWS, STEP_ROWS_PER_CLUSTER * n_clusters)
 
 
-def mixing_weight(seen: float, new: float, n_clusters: int) -> float:
-    r"""The weight of ``new`` rows in the running sums after ``seen`` others.
+def mixing_weight(old: float, new: float, n_clusters: int) -> float:
+    r"""The weight of ``new`` rows in the running sums after ``old`` ones.
 
     .. math:: \rho = 1 - \exp\left(-\int_x^{x'} t^{-\kappa} dt\right)
 
@@ -37,7 +37,7 @@ def mixing_weight(seen: float, new: float, n_clusters: int) -> float:
     not matter. ``sum rho`` diverges and ``sum rho^2`` does not, so the sums settle.
     """
     unit = rows_to_begin(n_clusters)
-    before, after = (rows / unit for rows in (seen, seen + new))
+    before, after = (rows / unit for rows in (old, old + new))
     return -math.expm1(-(after ** (1 - DECAY) - before ** (1 - DECAY)) / (1 - DECAY))
 
 

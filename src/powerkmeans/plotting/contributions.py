@@ -80,7 +80,7 @@ class ViewContributionDisplay:
         present : as in :meth:`MultiViewPowerKMeans.fit`, optional
             Which samples have which views.
         ax : Axes, sequence of Axes or None, default=None
-            Where to draw: one Axes, whose place is divided, or one a panel.
+            Where to draw: one Axes, whose place is divided, or one per panel.
 
         Returns
         -------
@@ -97,7 +97,7 @@ class ViewContributionDisplay:
         return cls(table).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw one panel a column, views by their weight from the top."""
+        """Draw one panel per column, views by their weight from the top."""
         order = np.argsort(-np.asarray(self.table["weight"], dtype=np.float64), kind="stable")
         height = 0.34 * len(order) + 0.9
         axes = panels(ax, (1, len(_COLUMNS)), (1.75, height), sharey=True)

@@ -50,7 +50,7 @@ def _checked_names(names: Any, n_views: int) -> list[str]:
     several = isinstance(names, (list, tuple)) or (isinstance(names, np.ndarray) and names.ndim == 1)
     given = list(names) if several else None
     if given is None or len(given) != n_views or not all(isinstance(name, str) for name in given):
-        raise wrong("view_names", f"a sequence of {n_views} str, one a view", names)
+        raise wrong("view_names", f"a sequence of {n_views} str, one per view", names)
     return given
 
 
@@ -102,7 +102,7 @@ class ConvergenceDisplay:
         estimator : fitted KernelPowerKMeans or MultiViewPowerKMeans
             The model.
         ax : Axes, sequence of Axes or None, default=None
-            Where to draw: one Axes, whose place is divided, or one a panel.
+            Where to draw: one Axes, whose place is divided, or one per panel.
         quantity : {"inertia", "objective", "shift"}, default="inertia"
             What the upper panel shows. The objective is that of the exponent of the moment, so it is comparable
             only where the exponent stays.

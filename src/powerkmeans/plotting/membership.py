@@ -75,7 +75,7 @@ class MembershipDisplay:
         typicality : bool or None, default=None
             Whether to draw typicalities too; None does if the model has them.
         ax : Axes, sequence of Axes or None, default=None
-            Where to draw: one Axes, whose place is divided, or one a panel.
+            Where to draw: one Axes, whose place is divided, or one per panel.
 
         Returns
         -------
@@ -116,7 +116,7 @@ class MembershipDisplay:
         return cls(np.argmax(shares, axis=1), np.max(shares, axis=1), typicality).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw one band a cluster, in one panel or two."""
+        """Draw one band per cluster, in one panel or two."""
         drawn = [("membership of its cluster", self.membership)]
         if self.typicality is not None:
             drawn.append(("typicality", self.typicality))

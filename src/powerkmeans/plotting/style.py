@@ -31,8 +31,6 @@ class Palette(NamedTuple):
     faint: str
     blue: str
     orange: str
-    green: str
-    purple: str
     clusters: tuple[str, ...]
 
     def cluster(self, index: int) -> str:
@@ -56,16 +54,14 @@ class EndLabel(NamedTuple):
 
 # the accents are those of Okabe and Ito, the clusters' colours Paul Tol's "muted" and "light"
 _LIGHT = Palette(
-    ink="#1A1A1A", paper="#FFFFFF", faint="#8C8C8C", blue="#0072B2", orange="#D55E00", green="#009E73",
-    purple="#AA4499",
+    ink="#1A1A1A", paper="#FFFFFF", faint="#8C8C8C", blue="#0072B2", orange="#D55E00",
     clusters=(
         "#332288", "#CC6677", "#44AA99", "#DDCC77", "#882255", "#88CCEE", "#999933", "#117733", "#AA4499",
         "#777777",
     ),
 )  # fmt: skip
 _DARK = Palette(
-    ink="#F2F2F2", paper="#000000", faint="#9A9A9A", blue="#56B4E9", orange="#E69F00", green="#44CCA0",
-    purple="#E6A0C4",
+    ink="#F2F2F2", paper="#000000", faint="#9A9A9A", blue="#56B4E9", orange="#E69F00",
     clusters=(
         "#77AADD", "#EE8866", "#44BB99", "#EEDD88", "#FFAABB", "#BBCC33", "#99DDFF", "#AAAA00", "#CC88DD",
         "#DDDDDD",

@@ -66,23 +66,25 @@ class Facts:
     scaling: str | None
 
 
+@dataclass(frozen=True)
+class Given:
+    """What users tell about the samples and their columns, as they passed it; see ``write_report``."""
+
+    ids: Any = None
+    feature_names: Any = None
+    original: Any = None
+    scaling: Any = None
+
+
 def gather(
-    estimator: PowerKMeansBase,
-    X: Any,
-    present: Any,
-    *,
-    ids: Any,
-    feature_names: Any,
-    original: Any,
-    scaling: Any,
-    noise_threshold: float | None = None,
+    estimator: PowerKMeansBase, X: Any, present: Any, given: Given, noise_threshold: float | None = None
 ) -> Facts:
     """Ask the model about all rows and read the original ones once."""
     views = estimator._check_new(X, present, None)
     n_samples = len(views.weight)
     _check_training(estimator, n_samples)
-    ids = _given_ids(ids, X, n_samples)
-    tables = original_views(estimator, X, original, feature_names, n_samples)
+    ids = _given_ids(given.ids, X, n_samples)
+    tables = original_views(estimator, X, given.original, given.feature_names, n_samples)
     samples = summarise(estimator, views, noise_threshold)
     listed = listed_rows(samples)
     profiles = profile(tables, samples, views)
@@ -100,7 +102,7 @@ def gather(
         plane=plane,
         listed=_details(estimator, views, samples, listed, drawn, profiles, tables),
         names=dict(zip(shown.tolist(), _ids_of(ids, shown), strict=True)),
-        scaling=None if scaling is None else plain_text(scaling),
+        scaling=None if given.scaling is None else plain_text(given.scaling),
     )
 
 

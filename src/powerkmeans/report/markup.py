@@ -10,7 +10,7 @@ import math
 import re
 from typing import Any
 
-from powerkmeans.support.escapes import shown
+from powerkmeans.support.escapes import printable
 
 # longer names are cut: a page is no place for a kilobyte of identifier
 LONGEST_TEXT = 120
@@ -63,7 +63,7 @@ def plain_text(value: Any) -> str:
         value = value.decode("utf-8", "replace")
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         value = int(value)
-    text = shown(" ".join(str(value).split()))
+    text = printable(" ".join(str(value).split()))
     text = text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1] + "\u2026"
     return text or "\u2014"
 

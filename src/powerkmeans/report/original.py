@@ -179,7 +179,7 @@ def _own_names(estimator: Any, view: int, tables: Sequence[Placed]) -> tuple[str
 
 
 def _given_names(feature_names: Any, found: dict[str, Placed]) -> dict[str, tuple[str, ...]]:
-    """Names that were passed: a dict or a list of one list a view, or one list over all columns."""
+    """Names that were passed: a dict or a list of one list per view, or one list over all columns."""
     if feature_names is None:
         return {}
     if isinstance(feature_names, Mapping):

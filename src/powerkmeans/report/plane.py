@@ -21,7 +21,7 @@ FLAT = 1e-10
 
 
 class Plane(NamedTuple):
-    """Two coordinates a point, and the share of the spread that each direction holds."""
+    """Two coordinates per point, and the share of the spread that each direction holds."""
 
     points: Float64Array
     shares: tuple[float, float]

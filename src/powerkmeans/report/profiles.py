@@ -50,7 +50,7 @@ class Profiles:
 def profile(views: list[OriginalView], samples: Samples, checked: Views) -> Profiles:
     """Read all rows of all views that have columns."""
     kept = [(index, view) for index, view in enumerate(views) if view.has_columns]
-    parts = [_moments(view, samples, _there(checked, index)) for index, view in kept]
+    parts = [_moments(view, samples, _present_in(checked, index)) for index, view in kept]
     empty = np.zeros((samples.n_clusters, 0)), np.zeros(0), np.zeros(0), np.zeros(0)
     means, overall, deviation, explained = (
         np.concatenate([empty[i], *(part[i] for part in parts)], axis=-1) for i in range(4)
@@ -66,7 +66,7 @@ def profile(views: list[OriginalView], samples: Samples, checked: Views) -> Prof
     )
 
 
-def _there(checked: Views, index: int) -> NDArray[np.bool_] | None:
+def _present_in(checked: Views, index: int) -> NDArray[np.bool_] | None:
     return None if checked.present is None else checked.present[:, index]
 
 

@@ -26,7 +26,7 @@ Rows = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Samples:
-    """One entry a sample: cluster, its probability, the typicality; and what counts as an outlier.
+    """One entry per sample: cluster, its probability, the typicality; and what counts as an outlier.
 
     ``fence`` is the outlier score above which a sample is called one, ``asked`` whether the user has set it; None
     where there are no scores.
@@ -61,7 +61,7 @@ class Samples:
 
 
 def summarise(estimator: PowerKMeansBase, views: Views, noise_threshold: float | None) -> Samples:
-    """Ask the model about all samples, a block of rows at a time; three numbers a sample are kept."""
+    """Ask the model about all samples, a block of rows at a time; three numbers per sample are kept."""
     problem, asked = estimator._fit.model.problem, noise_threshold is not None
     if asked:
         estimator._check_threshold(noise_threshold)

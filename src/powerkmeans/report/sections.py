@@ -52,7 +52,7 @@ def cards(facts: Facts) -> Markup:
     if samples.fence is not None:
         found.append(("Typicality", f"{float(np.median(samples.typicality)):.2f}", "median; 1 is on a centroid"))
     if samples.n_clusters > 1:
-        found.append(("Explained", percent(explained(facts)), "of the spread is between clusters"))
+        found.append(("Explained", percent(explained_share(facts)), "of the spread is between clusters"))
     converged = estimator.status_ in (Status.CONVERGED, Status.EXACT)
     found.append(("Iterations", count(estimator.n_iter_), "converged" if converged else str(estimator.status_)))
     items = [
@@ -84,7 +84,7 @@ def _outlier_card(facts: Facts) -> tuple[str, str, str]:
     return "Outliers", count(found), f"{percent(found / len(facts.samples))} of the samples"
 
 
-def explained(facts: Facts) -> float:
+def explained_share(facts: Facts) -> float:
     """The share of the spread in the feature space that the clusters explain, views by their weights."""
     weights, shares = facts.views["weight"], facts.views["explained"]
     known = np.isfinite(shares) & (weights > 0)
@@ -92,7 +92,7 @@ def explained(facts: Facts) -> float:
 
 
 def cluster_list(facts: Facts) -> Markup:
-    """One button a cluster: its size as a bar, and how many outliers it has."""
+    """One button per cluster: its size as a bar, and how many outliers it has."""
     samples = facts.samples
     sizes, largest = samples.sizes, int(np.max(samples.sizes))
     outliers = np.bincount(samples.labels[samples.outlier], minlength=samples.n_clusters)

@@ -69,10 +69,10 @@ def warnings_of(estimator: Any, n_samples: int) -> list[str]:
     found = [*result.shortfalls, *result.advice]
     if result.restarts[result.best].status is Status.INTERRUPTED:
         found.append("The fit was stopped by a callback before it had finished.")
-    seen = estimator.n_samples_seen_
-    if seen != n_samples:
+    n_learnt = estimator.n_samples_seen_
+    if n_learnt != n_samples:
         found.append(
-            f"The model has learnt from {counted(seen, 'sample')}; this page is about {count(n_samples)}."
+            f"The model has learnt from {counted(n_learnt, 'sample')}; this page is about {count(n_samples)}."
         )
     return found
 

@@ -9,7 +9,7 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from powerkmeans.estimators.base import PowerKMeansBase
-from powerkmeans.report.facts import gather
+from powerkmeans.report.facts import Given, gather
 from powerkmeans.report.markup import plain_text
 from powerkmeans.report.page import render
 from powerkmeans.support.files import explained, free_target, replacing
@@ -93,8 +93,8 @@ def write_report(
     title, scaling = (_TEXT_OR_NONE(name, value) for name, value in (("title", title), ("scaling", scaling)))
     path = check_path("path", path)
     free_target(path, overwrite=overwrite)  # told before any work is done
-    telling = {"ids": ids, "feature_names": feature_names, "original": original, "scaling": scaling}
-    facts = gather(estimator, X, present, noise_threshold=noise_threshold, **telling)
+    given = Given(ids, feature_names, original, scaling)
+    facts = gather(estimator, X, present, given, noise_threshold)
     heading = "Clusters found by powerkmeans" if title is None else plain_text(title)
     content = render(facts, heading).encode()
     with replacing(path, overwrite=overwrite) as stream, explained(path):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerkmeans.sources.columns import FLOAT32, FLOAT64, Columns, check_size, needed, positions
-from powerkmeans.sources.disk import Stamps, place, stamps, unreadable
+from powerkmeans.sources.disk import Stamps, file_name, stamps, unreadable
 from powerkmeans.sources.reblocking import check_count, reblocked
 from powerkmeans.sources.source import Origin, Source, TableFacts
 
@@ -263,7 +263,7 @@ def _checked_piece(name: str, opened: Any, data: Any, fields: list[Any], known: 
 
 def _label(name: str, opened: Any, data: Any) -> str:
     path = getattr(data, "path", None)
-    return place(name, path, opened.files) if path and hasattr(opened, "files") else name
+    return file_name(name, path, opened.files) if path and hasattr(opened, "files") else name
 
 
 def _difference(schema: Any, keys: set[str], fields: list[Any], known: set[str] | None) -> str:

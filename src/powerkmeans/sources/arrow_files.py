@@ -7,7 +7,7 @@ from typing import Any
 
 from powerkmeans.sources.arrow import ArrowSource, NamedColumns
 from powerkmeans.sources.columns import Columns, needed
-from powerkmeans.sources.disk import UnreadableError, place, shortened, stamps, unreadable
+from powerkmeans.sources.disk import UnreadableError, file_name, shortened, stamps, unreadable
 from powerkmeans.sources.source import Origin
 
 FORMATS = {".parquet": "parquet", ".arrow": "ipc", ".feather": "ipc"}
@@ -22,7 +22,7 @@ def open_arrow(path: str, columns: Columns) -> ArrowSource:
     stamped = stamps(files)
     for file in files:
         if os.path.getsize(file) == 0:
-            raise ValueError(f"{place(name, file, files)} is empty (0 bytes). Write or copy it again.")
+            raise ValueError(f"{file_name(name, file, files)} is empty (0 bytes). Write or copy it again.")
     folder = full if os.path.isdir(full) else os.path.dirname(full)
     try:
         data = _discovered(files, kind, partition_folder=folder)

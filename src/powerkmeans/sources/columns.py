@@ -99,7 +99,7 @@ def check_table(name: str, shape: tuple[int, ...]) -> None:
     """Reject an array that is not a table, or an empty one."""
     if len(shape) != 2:
         raise ValueError(
-            f"{name} is an array of shape {tuple(shape)}; expected 2 dimensions, one row a sample. "
+            f"{name} is an array of shape {tuple(shape)}; expected 2 dimensions, one row per sample. "
             "Reshape it first."
         )
     check_size(name, shape[0], shape[1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from powerkmeans.support.escapes import shown
+from powerkmeans.support.escapes import printable
 
 LONGEST_NAME = 40
 
@@ -40,7 +40,7 @@ def _stamp(path: str) -> tuple[int, int] | None:
 
 def shortened(path: str) -> str:
     """A path for messages: all of it if it is short, otherwise its end."""
-    path = shown(path.rstrip(os.sep) or path)
+    path = printable(path.rstrip(os.sep) or path)
     if len(path) <= LONGEST_NAME:
         return path
     head, name = os.path.split(path)
@@ -48,7 +48,7 @@ def shortened(path: str) -> str:
     return os.path.join("...", parent, name) if len(parent) + len(name) < LONGEST_NAME else name
 
 
-def place(name: str, path: str, paths: Iterable[str]) -> str:
+def file_name(name: str, path: str, paths: Iterable[str]) -> str:
     """A table's name for messages, and which of its files it is about if it has several."""
     folder = os.path.commonpath([path, *paths])
     return name if folder == path else f"{name}: {os.path.relpath(path, folder)}"

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from powerkmeans.sources.ahead import read_ahead
 from powerkmeans.sources.columns import Columns
-from powerkmeans.sources.disk import SourceChangedError, Stamps, place, stamps, unreadable
+from powerkmeans.sources.disk import SourceChangedError, Stamps, file_name, stamps, unreadable
 from powerkmeans.sources.reblocking import check_count
 
 # rows that a table is read by when all of it goes into one array
@@ -137,7 +137,7 @@ class Source(ABC):
             return
         paths = {**self._stamps, **now}
         changed = next(path for path in paths if now.get(path) != self._stamps.get(path))
-        where = place(self.name, changed, paths)
+        where = file_name(self.name, changed, paths)
         raise SourceChangedError(
             f"{where} changed while it was being read; open it again once nothing writes to it."
         )

@@ -11,10 +11,10 @@ _HIDDEN = re.compile(
 )
 
 
-def shown(text: str, keep: str = "") -> str:
+def printable(text: str, keep: str = "") -> str:
     r"""A text with what cannot be seen written out, as Python writes it; characters of ``keep`` stay.
 
-    >>> shown("\x1b[31mred\u202e")
+    >>> printable("\x1b[31mred\u202e")
     '\\x1b[31mred\\u202e'
     """
     return _HIDDEN.sub(lambda found: found[0] if found[0] in keep else _written(found[0]), text)

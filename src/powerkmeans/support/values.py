@@ -6,7 +6,7 @@ import math
 import os
 import re
 import reprlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any
@@ -216,7 +216,7 @@ def same_length(**given: Any) -> None:
             raise ValueError(f"{name} has {len(other)} entries, expected {len(values)} as {first}.")
 
 
-def listed(words: tuple[Any, ...]) -> str:
+def listed(words: Iterable[Any]) -> str:
     """Words one after the other, as they are written in code."""
     return ", ".join(repr(one) for one in words)
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from rich.text import Text
 
-from powerkmeans.choose.number import choose_k
+from powerkmeans.choose.number import KChoice, choose_k
 from powerkmeans.cli.errors import UserError, usage
-from powerkmeans.cli.inputs import InputOptions, chosen, read_inputs, tell_input
+from powerkmeans.cli.inputs import InputOptions, Inputs, chosen, read_inputs, tell_input
 from powerkmeans.cli.modelling import ModelOptions
 from powerkmeans.cli.progress import Bar
 from powerkmeans.cli.terminal import Terminal, grid, heading, number, paragraph
@@ -25,9 +25,21 @@ def run(options: dict[str, Any]) -> None:
     model.parameters(several=True)
     inputs = read_inputs(reading, terminal)
     tell_input(inputs, reading, terminal)
-    if inputs.samples.n_samples < k_max:
-        raise UserError(f"There are {inputs.samples.n_samples} samples, fewer than --max {k_max} clusters.")
-    parameters = model.parameters(several=inputs.several)
+    n_samples = inputs.samples.n_samples
+    if n_samples < k_max:
+        raise UserError(f"There are {n_samples} samples, fewer than --max {k_max} clusters.")
+    found = _compare(inputs, model.parameters(several=inputs.several), k_min, k_max, terminal)
+    if terminal.as_json:
+        terminal.give({"k": found.k, "reason": found.reason, "table": found.table, "notes": terminal.notes})
+        return
+    about = f"{n_samples:,} samples · {k_min} to {k_max} clusters · the higher the score, the better"
+    table = _table(found.table, found.k)
+    result = heading(f"k = {found.k}"), paragraph(found.reason)
+    terminal.show(heading("Numbers of clusters", about), table, "", *result, "")
+
+
+def _compare(inputs: Inputs, parameters: dict[str, Any], k_min: int, k_max: int, terminal: Terminal) -> KChoice:
+    """Choose, with a bar; parameters are those of a fit, some of which do not count here."""
     del parameters["n_clusters"]
     seed = parameters.pop("random_state")
     if parameters.pop("n_init") != "auto":
@@ -35,23 +47,9 @@ def run(options: dict[str, Any]) -> None:
     with terminal.bar("Comparing") as bar, terminal.hearing_warnings():
         bar.wait(f"{k_min} to {k_max} clusters")
         try:
-            found = choose_k(inputs.X, k_min, k_max, random_state=seed, progress=_on(bar), **parameters)
+            return choose_k(inputs.X, k_min, k_max, random_state=seed, progress=_on(bar), **parameters)
         except (ValueError, TypeError) as error:
             raise UserError(str(error)) from error
-    if terminal.as_json:
-        terminal.give({"k": found.k, "reason": found.reason, "table": found.table, "notes": terminal.notes})
-        return
-    about = (
-        f"{inputs.samples.n_samples:,} samples · {k_min} to {k_max} clusters · the higher the score, the better"
-    )
-    terminal.show(
-        heading("Numbers of clusters", about),
-        _table(found.table, found.k),
-        "",
-        heading(f"k = {found.k}"),
-        paragraph(found.reason),
-        "",
-    )
 
 
 def _on(bar: Bar) -> Any:

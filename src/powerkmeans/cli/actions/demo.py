@@ -42,20 +42,7 @@ def run(options: dict[str, Any]) -> None:
     outputs = Outputs(options["output"], names, overwrite=options["overwrite"])
     outputs.check()
     all_steps, digits = steps(seed=0)
-    seeds = options["seeds"]
-    means_of = "one seed" if seeds == 1 else f"means of {seeds} seeds"
-    terminal.say(f"Handwritten digits: {len(digits):,} samples, 10 clusters; {means_of}")
-    means = []
-    with terminal.bar("Fitting") as bar, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the table tells, and the fit that is written tells again
-        for place, step in enumerate(all_steps):
-            results = []
-            for seed in range(seeds):
-                bar.update(
-                    (place * seeds + seed) / (len(all_steps) * seeds), f"{step.name}, seed {seed + 1} of {seeds}"
-                )
-                results.append(measured(step, digits, seed))
-            means.append({key: float(np.mean([result[key] for result in results])) for key in results[0]})
+    means = _means(all_steps, digits, options["seeds"], terminal)
     if not terminal.as_json and not terminal.quiet:
         terminal.show(*_table(all_steps, means))
     last = all_steps[-1]
@@ -71,8 +58,25 @@ def run(options: dict[str, Any]) -> None:
     terminal.say("  powerkmeans explain digits/model.npz")
 
 
+def _means(all_steps: list[Step], digits: NDArray[Any], seeds: int, terminal: Terminal) -> list[dict[str, float]]:
+    """What was measured at each step, over as many seeds, with a bar."""
+    means_of = "one seed" if seeds == 1 else f"means of {seeds} seeds"
+    terminal.say(f"Handwritten digits: {len(digits):,} samples, 10 clusters; {means_of}")
+    means = []
+    with terminal.bar("Fitting") as bar, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the table tells, and the fit that is written tells again
+        for place, step in enumerate(all_steps):
+            results = []
+            for seed in range(seeds):
+                done = (place * seeds + seed) / (len(all_steps) * seeds)
+                bar.update(done, f"{step.name}, seed {seed + 1} of {seeds}")
+                results.append(measured(step, digits, seed))
+            means.append({key: float(np.mean([result[key] for result in results])) for key in results[0]})
+    return means
+
+
 def steps(seed: int) -> tuple[list[Step], NDArray[Any]]:
-    """The digits in two views, then with one more spoilt thing a step."""
+    """The digits in two views, then with one more spoilt thing per step."""
     rng = np.random.default_rng(seed)
     data = load_digits()
     images = data.images / 16

@@ -14,12 +14,12 @@ from powerkmeans.cli.inputs import Inputs
 from powerkmeans.cli.memory import duration, size
 from powerkmeans.cli.modelling import fitted
 from powerkmeans.cli.terminal import Terminal, facts, heading
-from powerkmeans.compute.options import NumpyOptions
+from powerkmeans.compute.options import engine_options
 from powerkmeans.estimators import KernelPowerKMeans, MultiViewPowerKMeans
 from powerkmeans.fitting.pilot import PILOT_ROWS, ROWS_PER_CLUSTER, SMALLER
 from powerkmeans.support.memory import available_memory
 
-# rows of the first probe, at least so many and so many a cluster; the second has that many times as many
+# rows of the first probe, at least so many and so many per cluster; the second has that many times as many
 _PROBE_ROWS, _PROBE_PER_CLUSTER, _LARGER = 1000, 20, 4
 # passes over all rows that a fit makes besides the annealing: hashes, means, scatter, k-means steps, labels
 _FULL_PASSES = 8
@@ -107,7 +107,7 @@ def _pass_seconds(model: Any, inputs: Inputs) -> float:
 
 
 def _seconds(probes: list[Probe], n: int, pass_seconds: float) -> float:
-    """An iteration takes a constant and so much a row, of those that are annealed; passes over all rows are added.
+    """An iteration takes a constant and so much per annealed row; passes over all rows are added.
 
     Exact kernels grow with the square.
     """
@@ -127,7 +127,7 @@ def _feature_bytes(model: Any, n: int, engine: Any) -> tuple[int, bool]:
     found = model._fit.model
     if found.problem.dual:
         return 8 * n * n, False
-    budget = engine.memory_budget if isinstance(engine, NumpyOptions) else NumpyOptions().memory_budget
+    budget = engine_options(engine).memory_budget
     needed = n * found.problem.splits[-1] * found.dtype.itemsize
     return int(min(needed, budget)), needed <= budget
 
@@ -140,29 +140,20 @@ def show_estimate(found: Estimate, terminal: Terminal) -> None:
             {**vars(found), "bytes": found.bytes, "views": listed, "dry_run": True, "notes": terminal.notes}
         )
         return
-    views = [f"{name} ({columns:,} columns)" for name, (columns, _) in found.views.items()]
+    terminal.show(heading("Dry run", "the input is in order; nothing was written"), facts(_lines(found)), "")
+
+
+def _lines(found: Estimate) -> list[tuple[str, str]]:
+    views = ", ".join(f"{name} ({columns:,} columns)" for name, (columns, _) in found.views.items())
     free = available_memory()
     room = "" if free is None else f"; {size(free)} are free"
-    terminal.show(
-        heading("Dry run", "the input is in order; nothing was written"),
-        facts(
-            [
-                (
-                    "shape",
-                    f"{found.n_samples:,} samples · {', '.join(views)} · {counted(found.n_clusters, 'cluster')}",
-                ),
-                ("memory", f"about {size(found.bytes)}{room}"),
-                ("", f"read as {found.dtype}: rows and scaled rows {size(found.data_bytes)}"),
-                (
-                    "",
-                    f"features {size(found.feature_bytes)}, and about {size(found.work_bytes)} to work with them",
-                ),
-                (
-                    "time",
-                    f"about {duration(found.seconds)} for the fit, reading took {duration(found.read_seconds)}",
-                ),
-                ("", f"an estimate, from a fit to {found.probe_rows:,} rows in {duration(found.probe_seconds)}"),
-            ]
-        ),
-        "",
-    )
+    fit, reading, probe = map(duration, (found.seconds, found.read_seconds, found.probe_seconds))
+    features, work = size(found.feature_bytes), size(found.work_bytes)
+    return [
+        ("shape", f"{found.n_samples:,} samples · {views} · {counted(found.n_clusters, 'cluster')}"),
+        ("memory", f"about {size(found.bytes)}{room}"),
+        ("", f"read as {found.dtype}: rows and scaled rows {size(found.data_bytes)}"),
+        ("", f"features {features}, and about {work} to work with them"),
+        ("time", f"about {fit} for the fit, reading took {reading}"),
+        ("", f"an estimate, from a fit to {found.probe_rows:,} rows in {probe}"),
+    ]

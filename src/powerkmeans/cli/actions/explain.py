@@ -14,7 +14,7 @@ from powerkmeans.cli.bundle import Bundle, load_bundle
 from powerkmeans.cli.errors import counted
 from powerkmeans.cli.manifest import check_run
 from powerkmeans.cli.terminal import Terminal, facts, grid, heading, number
-from powerkmeans.support.escapes import shown
+from powerkmeans.support.escapes import printable
 
 
 def run(options: dict[str, Any]) -> None:
@@ -110,7 +110,8 @@ def _columns(clusters: list[list[dict[str, Any]]]) -> Any:
     for cluster, columns in enumerate(clusters):
         words = Text(", ").join(
             Text.assemble(
-                shown(entry["column"]), (f" {entry['offset']:+.1f}", "cyan" if entry["offset"] > 0 else "magenta")
+                printable(entry["column"]),
+                (f" {entry['offset']:+.1f}", "cyan" if entry["offset"] > 0 else "magenta"),
             )
             for entry in columns
         )

@@ -27,36 +27,31 @@ _FORMATS = (
 
 
 def run(options: dict[str, Any]) -> None:
-    """Look around, tell."""
+    """Tell what is installed."""
     terminal = Terminal(quiet=options["quiet"], as_json=options["as_json"])
     found = collected()
     if terminal.as_json:
         terminal.give(found)
         return
-    versions = " · ".join(f"{name} {version}" for name, version in found["packages"].items() if version)
-    missing = ", ".join(name for name, version in found["packages"].items() if not version)
-    engine, blas = found["engine"], found["blas"]
-    terminal.show(
-        heading(f"powerkmeans {found['powerkmeans']}", f"Python {found['python']} on {found['system']}"),
-        facts(
-            [
-                ("packages", versions),
-                *([("not installed", missing)] if missing else []),
-                ("engine", engine["default"] + (f" ({engine['target']})" if engine["target"] else "")),
-                ("", engine["advice"]),
-                ("threads", f"{found['threads']} of {found['cpus']} processors"),
-                (
-                    "BLAS",
-                    " · ".join(f"{b['name']} {b['version']}, {b['threads']} threads" for b in blas)
-                    or "none found",
-                ),
-                ("memory", "unknown" if found["free_bytes"] is None else f"{size(found['free_bytes'])} free"),
-                ("reads", " · ".join(f["formats"] for f in found["formats"] if f["readable"])),
-                *[("does not read", f["formats"] + f["install"]) for f in found["formats"] if not f["readable"]],
-            ]
-        ),
-        "",
-    )
+    system = f"Python {found['python']} on {found['system']}"
+    terminal.show(heading(f"powerkmeans {found['powerkmeans']}", system), facts(_lines(found)), "")
+
+
+def _lines(found: dict[str, Any]) -> list[tuple[str, str]]:
+    packages, engine, formats = found["packages"], found["engine"], found["formats"]
+    missing = ", ".join(name for name, version in packages.items() if not version)
+    blas = (f"{b['name']} {b['version']}, {b['threads']} threads" for b in found["blas"])
+    return [
+        ("packages", " · ".join(f"{name} {version}" for name, version in packages.items() if version)),
+        *([("not installed", missing)] if missing else []),
+        ("engine", engine["default"] + (f" ({engine['target']})" if engine["target"] else "")),
+        ("", engine["advice"]),
+        ("threads", f"{found['threads']} of {found['cpus']} processors"),
+        ("BLAS", " · ".join(blas) or "none found"),
+        ("memory", "unknown" if found["free_bytes"] is None else f"{size(found['free_bytes'])} free"),
+        ("reads", " · ".join(one["formats"] for one in formats if one["readable"])),
+        *[("does not read", one["formats"] + one["install"]) for one in formats if not one["readable"]],
+    ]
 
 
 def collected() -> dict[str, Any]:

@@ -13,7 +13,7 @@ from powerkmeans.cli.inputs import Inputs
 from powerkmeans.cli.memory import duration
 from powerkmeans.cli.outputs import Outputs
 from powerkmeans.cli.terminal import NOTHING, Terminal, facts, grid, heading, number, share_bar
-from powerkmeans.support.escapes import shown
+from powerkmeans.support.escapes import printable
 
 _MOST_CLUSTERS = 40
 
@@ -76,7 +76,9 @@ def bandwidths(bundle: Bundle) -> list[float | None]:
 
 def _outliers(bundle: Bundle) -> Text:
     """The samples with the highest scores."""
-    worst = ", ".join(f"{shown(str(entry['sample']))} ({entry['score']:.2f})" for entry in bundle.found["highest"])
+    worst = ", ".join(
+        f"{printable(str(entry['sample']))} ({entry['score']:.2f})" for entry in bundle.found["highest"]
+    )
     n_noise = bundle.found["n_noise"]
     labelled = f"{n_noise:,} labelled -1 (score above {bundle.threshold:.3f}); " if n_noise else ""
     return Text.assemble(labelled, "highest scores: ", worst)

@@ -47,7 +47,9 @@ clusters_option = click.option(
     show_default=True,
     help="Of labels and memberships.",
 )
-@click.option("--memberships/--no-memberships", default=True, show_default=True, help="Write a column a cluster.")
+@click.option(
+    "--memberships/--no-memberships", default=True, show_default=True, help="Write a column per cluster."
+)
 @click.option("--report/--no-report", default=True, show_default=True, help="Write a report to look at.")
 @click.option(
     "--outliers",
@@ -94,7 +96,7 @@ def fit(**options: Any) -> None:
 @click.option(
     "-o", "--output", metavar="FILE", type=click.Path(), help="A .csv, .tsv or .parquet file.  [default: stdout]"
 )
-@click.option("--memberships", is_flag=True, help="Add a column a cluster.")
+@click.option("--memberships", is_flag=True, help="Add a column per cluster.")
 @click.option(
     "--noise-threshold",
     type=click.FloatRange(0, 1),
@@ -121,7 +123,7 @@ def predict(**options: Any) -> None:
 @model_argument
 @click.argument("data", nargs=-1, type=click.Path(allow_dash=True), metavar="[DATA...]")
 @click.option(
-    "--columns", "n_columns", type=click.IntRange(1), default=3, show_default=True, help="Columns a cluster."
+    "--columns", "n_columns", type=click.IntRange(1), default=3, show_default=True, help="Columns per cluster."
 )
 @file_options
 @common_options

@@ -15,7 +15,7 @@ from powerkmeans.cli.reading.text import read_text
 from powerkmeans.cli.reading.words import told_of
 from powerkmeans.cli.table import Request, Table
 from powerkmeans.sources.zarr import is_zarr
-from powerkmeans.support.escapes import shown
+from powerkmeans.support.escapes import printable
 
 __all__ = ["TEXT", "Given", "extension", "named_files", "read_file"]
 
@@ -64,7 +64,7 @@ def _given(argument: str) -> Given:
     if not os.path.exists(path):
         raise UserError(f"There is no file {path!r}.")
     base = os.path.basename(path.rstrip(os.sep))
-    return Given(name or base.removesuffix(extension(base)) or base, path, shown(base), explicit)
+    return Given(name or base.removesuffix(extension(base)) or base, path, printable(base), explicit)
 
 
 def extension(path: str) -> str:

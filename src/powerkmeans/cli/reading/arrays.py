@@ -72,7 +72,7 @@ def tables_of(
 def _table(array: Any, name: str, source: str, ids: Ids | None, request: Request, notes: tuple[str, ...]) -> Table:
     shape, dtype = _shape(array), np.dtype(array.dtype)
     if len(shape) != 2:
-        raise UserError(f"{source} is an array of shape {shape}; a table has 2 dimensions, one row a sample.")
+        raise UserError(f"{source} is an array of shape {shape}; a table has 2 dimensions, one row per sample.")
     if dtype.kind not in "biuf":
         raise UserError(f"{source} holds {'Python objects' if dtype.hasobject else dtype}, not numbers.")
     if 0 in shape:

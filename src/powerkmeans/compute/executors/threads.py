@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from powerkmeans.compute.blas import single_threaded_blas
+from powerkmeans.compute.blocks import StoredBlocks
 from powerkmeans.types import Block, Blocks, P, T
 
 # blocks per thread that are read before they are needed
@@ -37,6 +38,10 @@ class Threads:
     def fetch(self, result: T) -> T:
         """So are results."""
         return result
+
+    def keep(self, function: Callable[[Block, P], Block], blocks: Blocks, inputs: P) -> Blocks:
+        """The blocks that ``function`` makes, held in memory."""
+        return StoredBlocks(list(self.run(function, blocks, inputs)))
 
     def run(self, function: Callable[[Block, P], T], blocks: Blocks, inputs: P) -> Generator[T, None, None]:
         """Yield ``function(block, inputs)`` in the order of the blocks."""

@@ -22,8 +22,8 @@ from powerkmeans.types import Array, Block, PassStatistics
 MEMBERSHIPS: dict[type, bool] = {Fuzzy: False, Possibilistic: True}
 
 
-class Map(Structure):
-    """As ``Map`` in native/arguments.h."""
+class MapStructure(Structure):
+    """As ``Map`` in cpp/arguments.h."""
 
     _fields_ = (
         ("n_columns", c_int64),
@@ -35,8 +35,8 @@ class Map(Structure):
     )
 
 
-class View(Structure):
-    """As ``View`` in native/arguments.h."""
+class ViewStructure(Structure):
+    """As ``View`` in cpp/arguments.h."""
 
     _fields_ = (
         ("width", c_int64),
@@ -44,15 +44,15 @@ class View(Structure):
         ("reference", c_double),
         ("rows", c_void_p),
         ("norms", c_void_p),
-        ("map", POINTER(Map)),
+        ("map", POINTER(MapStructure)),
         ("projection", c_void_p),
         ("center_norms", c_void_p),
         ("present", c_void_p),
     )
 
 
-class Pass(Structure):
-    """As ``Pass`` in native/arguments.h."""
+class PassStructure(Structure):
+    """As ``Pass`` in cpp/arguments.h."""
 
     _fields_ = (
         ("n_rows", c_int64),
@@ -63,7 +63,7 @@ class Pass(Structure):
         ("resolution", c_double),
         ("s", c_double),
         ("fuzziness", c_double),
-        ("views", POINTER(View)),
+        ("views", POINTER(ViewStructure)),
         ("weight", c_void_p),
         ("moment", c_void_p),
         ("mass", c_void_p),
@@ -96,12 +96,12 @@ class Call:
         self._kept.append(given)
         return given.ctypes.data
 
-    def _map(self, feature_map: CentredMap) -> Map:
+    def _map(self, feature_map: CentredMap) -> MapStructure:
         base = feature_map.base
         n_columns, n_frequencies = _two_sizes("frequencies", base.frequencies)
         if n_frequencies == 0:
             raise ValueError("The compiled kernel needs a Fourier map of at least one frequency.")
-        return Map(
+        return MapStructure(
             n_columns=n_columns,
             n_frequencies=n_frequencies,
             scale=feature_map.scale,
@@ -133,7 +133,7 @@ class PassCall(Call):
         if self._n_clusters == 0:
             raise ValueError("The compiled kernel needs at least one centroid.")
         self._check_views(block, inputs, maps)
-        self._views = (View * len(block.views))()
+        self._views = (ViewStructure * len(block.views))()
         for index, view in enumerate(self._views):
             self._fill(view, index, block, inputs, None if maps is None else maps[index])
         self.sums, self.totals = self._empty_sums(), np.empty(2)
@@ -154,7 +154,7 @@ class PassCall(Call):
                 raise ValueError(f"The compiled kernel got {len(block.views)} views, but {len(given)} {what}.")
 
     def _fill(
-        self, view: View, index: int, block: Block, inputs: PassInput, feature_map: CentredMap | None
+        self, view: ViewStructure, index: int, block: Block, inputs: PassInput, feature_map: CentredMap | None
     ) -> None:
         n, k, of = self._n_rows, self._n_clusters, f"of view {index}"
         view.width, _ = _two_sizes(f"projections {of}", inputs.projections[index])
@@ -172,7 +172,7 @@ class PassCall(Call):
             view.present = self._address(f"the mask {of}", block.present[index], (n,), np.bool_)
 
     @staticmethod
-    def _columns_of(view: View, of: str) -> int:
+    def _columns_of(view: ViewStructure, of: str) -> int:
         made = view.map.contents
         if view.width != 2 * made.n_frequencies:
             raise ValueError(
@@ -193,10 +193,10 @@ class PassCall(Call):
             hard_cost=0.0,
         )
 
-    def _structure(self, block: Block, inputs: PassInput) -> Pass:
+    def _structure(self, block: Block, inputs: PassInput) -> PassStructure:
         sums, by_view = self.sums, (self._n_clusters, len(self._views))
         hard = inputs.s == -math.inf
-        return Pass(
+        return PassStructure(
             n_rows=self._n_rows,
             n_clusters=self._n_clusters,
             n_views=len(self._views),

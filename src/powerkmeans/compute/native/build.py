@@ -75,7 +75,7 @@ def libraries_of(target: str, folder: Path) -> list[Path]:
     return sorted(found, key=_age)
 
 
-def is_whole(library: Path) -> bool:
+def is_intact(library: Path) -> bool:
     """Whether the content of a library is that which its name promises."""
     try:
         return library.stem.rpartition("-")[2] == content_hash(library)

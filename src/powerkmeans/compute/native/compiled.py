@@ -114,7 +114,7 @@ def takes_rows(feature_map: FeatureMap, rows: Array) -> bool:
 
 
 def _library(target: str) -> Library:
-    """The library of a target, opened once a process: what refers to it can be sent to another."""
+    """The library of a target, opened once per process: what refers to it can be sent to another."""
     library = open_library(target)
     if library is None:
         raise RuntimeError(f"The compiled kernel for {target} is not installed here.")

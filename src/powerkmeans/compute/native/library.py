@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from powerkmeans.compute.native.arguments import MapCall, PassCall
-from powerkmeans.compute.native.build import FOLDER, is_whole, libraries_of
+from powerkmeans.compute.native.build import FOLDER, is_intact, libraries_of
 
 # in order of preference
 TARGETS = ("avx2", "baseline")
@@ -58,7 +58,7 @@ def why_missing() -> str:
     """Why there is no library to call, for people."""
     folder = library_folder()
     named = libraries_of("baseline", folder)
-    if any(is_whole(library) for library in named):
+    if any(is_intact(library) for library in named):
         return f"{named[0]} cannot be opened on this system"
     if named:
         return f"{named[0]} is damaged: its content is not what its name says"
@@ -84,7 +84,7 @@ def _runs(target: str) -> bool:
 def _open(target: str) -> Any:
     functions = (*FUNCTIONS, *(("runs_avx2",) if target == "baseline" else ()))
     for path in libraries_of(target, library_folder()):
-        opened = _open_file(path, functions) if is_whole(path) else None
+        opened = _open_file(path, functions) if is_intact(path) else None
         if opened is not None:
             return opened
     return None

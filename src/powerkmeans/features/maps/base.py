@@ -7,12 +7,11 @@ registry has under a name: how to make such a map for a view, and what is known 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from powerkmeans.features.kernels import KERNELS
-from powerkmeans.features.maps.arrays import moved
 from powerkmeans.features.maps.centred import CentredMap, make_centred
 from powerkmeans.features.maps.packing import Packing
 from powerkmeans.support.draws import stream, subsample
@@ -42,7 +41,6 @@ class BaseMap:
 
     packing : how it lies in model files
     dual : whether it puts out rows of a kernel matrix instead of coordinates (see ``types.KernelRows``)
-    unit_length : whether all features have the length one
     works_in_float64 : whether it does whatever the precision of the rows; single precision comes after centring
     misses : whether features are those of a kernel with k(x, x) = 1 less what the map misses of it
     approximates : whether it stands for a kernel, and the better the more components it has
@@ -53,7 +51,6 @@ class BaseMap:
 
     packing: ClassVar[Packing]
     dual: ClassVar[bool] = False
-    unit_length: ClassVar[bool] = False
     works_in_float64: ClassVar[bool] = False
     misses: ClassVar[bool] = False
     approximates: ClassVar[bool] = False
@@ -100,10 +97,6 @@ class BaseMap:
     def __call__(self, X: Array, xp: Any) -> Array:
         raise NotImplementedError
 
-    def to(self, xp: Any, device: Any = None) -> Self:
-        """The same map with its arrays in another library, or on another device."""
-        return moved(self, xp, device)
-
     def centred(self, mean: Array, dtype: str, scale: float = 1.0) -> CentredMap:
         """The map of centred features, whose mean is ``mean``."""
         return CentredMap(self, mean, dtype, scale)
@@ -115,6 +108,12 @@ class BaseMap:
     def flaw(self) -> str | None:
         """What is wrong with arrays that fit the table of a model file, if anything is."""
         return None
+
+
+def check_columns(X: Array, n_columns: int) -> None:
+    """Rows of one column would be stretched to any width without a word."""
+    if X.shape[1] != n_columns:
+        raise ValueError(f"The rows have {X.shape[1]} columns, but the map was made for {n_columns}.")
 
 
 @dataclass(frozen=True)

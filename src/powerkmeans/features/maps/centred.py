@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from powerkmeans.features.maps.arrays import moved
 from powerkmeans.types import Array, Float64Array
 
 
@@ -39,10 +38,6 @@ class CentredMap:
     def __call__(self, X: Array, xp: Any) -> Array:
         features = xp.astype(self.base(X, xp) - self.mean, getattr(xp, self.dtype), copy=False)
         return features if self.scale == 1.0 else features * self.scale
-
-    def to(self, xp: Any, device: Any = None) -> CentredMap:
-        """The same map with its arrays in another library, or on another device."""
-        return moved(replace(self, base=self.base.to(xp, device)), xp, device)
 
     def scaled(self, scale: float) -> CentredMap:
         """The same map with its outputs multiplied by ``scale``."""

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerkmeans.features.kernels import KERNELS
-from powerkmeans.features.maps.arrays import check_columns
-from powerkmeans.features.maps.base import BaseMap, MapKind, MapRequest, MapWords
+from powerkmeans.features.maps.base import BaseMap, MapKind, MapRequest, MapWords, check_columns
 from powerkmeans.features.maps.centred import CentredMap
-from powerkmeans.features.maps.limits import largest_entry, length_bound, longest_square
+from powerkmeans.features.maps.overflow import largest_entry, length_bound, longest_square
 from powerkmeans.features.maps.packing import ArrayEntry, Packing, PlainEntry
 from powerkmeans.features.pairs import as_dense
 from powerkmeans.support.memory import GIB, available_memory
@@ -157,7 +156,7 @@ class ExactMap(BaseMap):
         """Whether k(x, x) is known of every sample to come."""
         return not self.given or self.training or self.keys.shape[0] == 0
 
-    def own_values(self, values: Array, start: int, present: Array | None) -> Array:
+    def self_kernels(self, values: Array, start: int, present: Array | None) -> Array:
         """``k(x, x)``, NaN where it is not known."""
         xp, n_rows = array_namespace(self.share), values.shape[0]
         if not self.given:
@@ -173,8 +172,8 @@ class ExactMap(BaseMap):
     def _found_by_key(self, values: Array, present: Array | None) -> Array:
         """``k(x, x)`` of training samples, known by the bytes of their rows, which only the host can look at."""
         found = dict(zip(self.keys.tolist(), self.diagonal.tolist(), strict=True))
-        own = np.array([found.get(key, np.nan) for key in row_keys(values).tolist()])
-        return own if present is None else np.where(present, own, 0.0)
+        self_kernel = np.array([found.get(key, np.nan) for key in row_keys(values).tolist()])
+        return self_kernel if present is None else np.where(present, self_kernel, 0.0)
 
 
 @dataclass(frozen=True)
@@ -202,9 +201,9 @@ class CentredKernel(CentredMap):
         """
         base, factor, xp = self.base, self.scale**2, array_namespace(self.mean)
         rows = base(X, xp)
-        own = base.own_values(rows, start, present)
+        self_kernel = base.self_kernels(rows, start, present)
         mean_value, total = rows @ base.share, self.mean @ base.share
-        squared = xp.clip(own - 2 * mean_value + total, min=0.0)
+        squared = xp.clip(self_kernel - 2 * mean_value + total, min=0.0)
         rows -= mean_value[:, None]
         rows -= self.mean - total
         if not base.knows_lengths:

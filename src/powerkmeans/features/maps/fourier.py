@@ -9,9 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from powerkmeans.features.kernels import KERNELS, draw_frequencies
-from powerkmeans.features.maps.arrays import check_columns
-from powerkmeans.features.maps.base import BaseMap, MapKind, MapRequest, MapWords
-from powerkmeans.features.maps.limits import length_bound, too_small
+from powerkmeans.features.maps.base import BaseMap, MapKind, MapRequest, MapWords, check_columns
+from powerkmeans.features.maps.overflow import length_bound, too_small
 from powerkmeans.features.maps.packing import PRECISIONS, ArrayEntry, Packing, always
 from powerkmeans.features.size import size_rule, suggest_n_components
 from powerkmeans.types import Array, Float64Array
@@ -24,7 +23,6 @@ class FourierMap(BaseMap):
     origin: Array
     frequencies: Array
 
-    unit_length: ClassVar[bool] = True
     approximates: ClassVar[bool] = True
     squared_length: ClassVar[float] = 1.0
     largest_output: ClassVar[float] = 1.0

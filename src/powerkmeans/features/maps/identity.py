@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from powerkmeans.features.maps.arrays import check_columns
-from powerkmeans.features.maps.base import BaseMap, MapKind, MapRequest
+from powerkmeans.features.maps.base import BaseMap, MapKind, MapRequest, check_columns
 from powerkmeans.features.maps.packing import PRECISIONS, ArrayEntry, Packing, PlainEntry, always
 from powerkmeans.features.pairs import as_dense
 from powerkmeans.types import Array

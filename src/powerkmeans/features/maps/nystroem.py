@@ -8,9 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from powerkmeans.features.kernels import KERNELS
-from powerkmeans.features.maps.arrays import check_columns
-from powerkmeans.features.maps.base import BaseMap, MapKind, MapRequest, MapWords
-from powerkmeans.features.maps.limits import largest_entry, length_bound, longest_square
+from powerkmeans.features.maps.base import BaseMap, MapKind, MapRequest, MapWords, check_columns
+from powerkmeans.features.maps.overflow import largest_entry, length_bound, longest_square
 from powerkmeans.features.maps.packing import ArrayEntry, Packing, PlainEntry, always
 from powerkmeans.features.pairs import as_dense
 from powerkmeans.features.size import size_rule, suggest_n_components

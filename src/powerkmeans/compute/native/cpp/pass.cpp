@@ -22,7 +22,7 @@ class Worker {
   const int64_t k, L;
   const bool missing;
   std::vector<Packed<Real>> projections;
-  std::vector<Mapper<Real>> mappers;        // none, or one a view
+  std::vector<Mapper<Real>> mappers;        // none, or one per view
   std::vector<Real> part;                   // of a tile, transposed
   std::vector<std::vector<Real>> centers;   // of each view, (k, width), once they are needed
   std::vector<Real> distance;               // (L, k, TILE)
