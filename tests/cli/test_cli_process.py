@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -153,3 +154,13 @@ def test_shell_completion_is_clicks(environment):
     }
     done = subprocess.run(COMMAND, env=wanted, capture_output=True, text=True, check=False)
     assert done.stdout.strip() == "plain,predict"
+
+
+def test_info_names_every_blas_that_a_fit_loads(environment):
+    code = (
+        "import json, powerkmeans.estimators; from threadpoolctl import threadpool_info; "
+        "print(json.dumps([lib['version'] for lib in threadpool_info() if lib['user_api'] == 'blas']))"
+    )
+    loaded = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=True)
+    told = subprocess.run([*COMMAND, "info", "--json"], env=environment, capture_output=True, check=True)
+    assert sorted(lib["version"] for lib in json.loads(told.stdout)["blas"]) == sorted(json.loads(loaded.stdout))

@@ -47,6 +47,17 @@ def test_a_model_survives_the_file(tmp_path, feature_map, membership, dtype):
         assert np.array_equal(further[0].cluster_centers_, further[1].cluster_centers_)
 
 
+def test_a_parameter_that_came_later_is_written_only_where_it_is_not_its_default(tmp_path):
+    # the first readers of this version refuse a file with a parameter that they do not know
+    for advice, written in ((True, False), (False, True)):
+        path = tmp_path / f"{advice}.npz"
+        KernelPowerKMeans(3, random_state=0, advice=advice).fit(X).save(path)
+        with np.load(path) as members:
+            header = json.loads(bytes(members["header.json"]))
+        assert ("advice" in header["parameters"]) is written
+        assert powerkmeans.load(path).advice is advice
+
+
 def test_what_a_writer_adds_is_kept_beside_the_model(tmp_path):
     model = KernelPowerKMeans(3, random_state=0).fit(X)
     extra = {

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from powerkmeans.models.files.archive import Archive, announced, write_archive
 from powerkmeans.models.files.checks import check_announced, check_arrays, restored_rows
 from powerkmeans.models.files.contents import FORMAT, VERSION
 from powerkmeans.models.files.flaws import Flaw, NotAModel
-from powerkmeans.models.files.parameters import restored_estimator, restored_layout
+from powerkmeans.models.files.parameters import kept_parameters, restored_estimator, restored_layout
 from powerkmeans.models.files.text import dump, parse
 from powerkmeans.models.files.values import number, packed, plain, unpacked
 from powerkmeans.models.files.versions import check_version, with_groups
@@ -96,15 +95,10 @@ def save_estimator(
 def pack_estimator(estimator: Any, extra: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """The header and the arrays of a fitted estimator, before they are checked."""
     header, arrays = _pack_result(estimator._fit)
-    parameters = estimator.get_params(deep=False)
-    if not isinstance(parameters["engine"], str):
-        del parameters["engine"]  # belongs to the machine, not to the model
-    if not isinstance(parameters["random_state"], (Integral, type(None))):
-        del parameters["random_state"]  # a generator's state is not a parameter of the model
     names = getattr(estimator, "feature_names_in_", None)
     header |= {
         "estimator": type(estimator).__name__,
-        "parameters": {name: packed(value, arrays) for name, value in parameters.items()},
+        "parameters": {name: packed(value, arrays) for name, value in kept_parameters(estimator).items()},
         "n_features_in": estimator.n_features_in_,
         "feature_names_in": None if names is None else list(names),
     }

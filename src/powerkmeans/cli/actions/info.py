@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from importlib import metadata
+from importlib import import_module, metadata
 from importlib.util import find_spec
 from typing import Any
 
@@ -56,6 +56,7 @@ def _lines(found: dict[str, Any]) -> list[tuple[str, str]]:
 
 def collected() -> dict[str, Any]:
     """Everything as plain values."""
+    import_module("scipy.linalg")  # SciPy may bring a BLAS of its own, which is told only once it is loaded
     blas = [lib for lib in threadpool_info() if lib.get("user_api") == "blas"]
     formats = [
         {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Integral
 from typing import Any
 
 from powerkmeans.compute.options import NumpyOptions
@@ -14,8 +15,19 @@ from powerkmeans.types import Array
 
 # these belong to a machine or a moment, and are kept only where they are plain
 _MAY_LACK = {"engine", "random_state"}
-# these came after the first files of version 2, which are read with their defaults
+# these came after the first files of version 2, which are read with their defaults; defaults are not written, so
+# that who wrote those files reads new ones too
 _LATER = {"advice"}
+
+
+def kept_parameters(estimator: Any) -> dict[str, Any]:
+    """The parameters that go into the file."""
+    parameters, defaults = estimator.get_params(deep=False), type(estimator)().get_params(deep=False)
+    if not isinstance(parameters["engine"], str):
+        del parameters["engine"]  # belongs to the machine, not to the model
+    if not isinstance(parameters["random_state"], (Integral, type(None))):
+        del parameters["random_state"]  # a generator's state is not a parameter of the model
+    return {name: value for name, value in parameters.items() if name not in _LATER or value != defaults[name]}
 
 
 def restored_estimator(header: Mapping[str, Any], arrays: Mapping[str, Array], cls: Any) -> Any:
