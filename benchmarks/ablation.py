@@ -33,7 +33,6 @@ from benchmarks.rules import (
     NOTHING,
     RULES,
     SEVERAL,
-    SOME_ROWS,
     WIDE,
     Rule,
 )
@@ -110,7 +109,6 @@ CASES: dict[str, Case] = {
     "Caltech101-7": Case(_of_study("Caltech101-7"), _kinds(SEVERAL, WIDE), real=True, slow=True, seeds=2),
     "100leaves, view 0": Case(_of_study("100leaves, view 0"), _kinds(WIDE), real=True, slow=True, seeds=2),
     "mixture, 40,000 rows": Case(_mixture(40_000), _kinds(MANY_ROWS), slow=True, seeds=2, special=True),
-    "mixture, 20,000 rows": Case(_mixture(20_000), _kinds(SOME_ROWS), slow=True, seeds=2, special=True),
     "handwritten, 30 % missing": Case(
         _with_gaps("handwritten"), _kinds(MISSING), real=True, slow=True, seeds=2, special=True
     ),

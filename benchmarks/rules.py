@@ -7,20 +7,23 @@ they are read: a constant that another module imports has its name there.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from powerkmeans.fitting.collapse import FULL_STEPS, _fixed_point, find_collapse
-from powerkmeans.solver.schedules import Geometric, Unfolding
+from benchmarks.study.factors import starts
+from powerkmeans.fitting.collapse import FULL_STEPS, find_collapse
+from powerkmeans.fitting.starts import _place_cloud
+from powerkmeans.solver.schedules import Geometric, Pace, Unfolding
 from powerkmeans.solver.starts import _draw
 
 # kinds of sets that a rule acts on, where it does not act on all
-SEVERAL, MISSING, WIDE, MANY_ROWS, SOME_ROWS = "several", "missing", "wide", "many rows", "some rows"
+SEVERAL, MISSING, WIDE, MANY_ROWS = "several", "missing", "wide", "many rows"
 MANY_CLUSTERS = "many clusters"
 _FITTING, _SOLVER = "powerkmeans.fitting.", "powerkmeans.solver."
 _STARTS, _COLLAPSE = _FITTING + "starts.", _FITTING + "collapse."
 _PILOT, _BASELINE = _FITTING + "pilot.", _FITTING + "baseline."
-_SCHEDULES, _RELOCATE = _SOLVER + "schedules.", _SOLVER + "relocate."
+_SCHEDULES, _RUNS = _SOLVER + "schedules.", _FITTING + "runs."
+_ROWS = "STATISTIC_ROWS"
 
 
 @dataclass(frozen=True)
@@ -47,16 +50,28 @@ class _Impatient(Unfolding):
     window = 2  # type: ignore[assignment]
 
 
+class _Restless(Unfolding):
+    """Goes on while clusters separate."""
+
+    def after(self, s: float, pace: Pace) -> float:
+        return super().after(s, pace._replace(growing=False))
+
+
 def _steady(s_init: float, factor: float, _: int, *limits: float) -> Geometric:
     return Geometric(s_init, factor, 1, *limits)
+
+
+def _start_of(multiple: float) -> Any:
+    return starts(multiple, multiple).constants[_STARTS + "_start"]
 
 
 def _one_draw(potential: Any, size: int, rng: Any) -> Any:
     return _draw(potential, 1, rng)
 
 
-def _rough_point(task: Any, inputs: Any, tol: float = 1e-3) -> Any:
-    return _fixed_point(task, inputs, tol)
+def _one_cloud(task: Any, collapse: Any, rng: Any) -> Any:
+    complete = task.prepared.views._replace(present=None)
+    return _place_cloud(replace(task, prepared=task.prepared._replace(views=complete)), collapse, rng)
 
 
 def _no_moves(task: Any, result: Any, restart: Any, listener: Any) -> Any:
@@ -74,62 +89,58 @@ RULES: dict[str, Rule] = {
     # starts
     "two starts: cloud alone": Rule("one run, from the cloud", parameters={"init": "cloud"}),
     "two starts: k-means++ alone": Rule("one run, from k-means++", parameters={"init": "k-means++"}),
-    "cloud's margin": Rule("the lower cost wins, by however little", {_FITTING + "fit.CLOUD_MARGIN": 0.0}),
-    "start multiples: both 1.0": Rule(
-        "runs begin at 0.9 and 1.2 times the critical exponent; both at it",
-        {_STARTS + "CLOUD_MULTIPLE": 1.0, _STARTS + "OTHER_MULTIPLE": 1.0},
+    "cloud's margin": Rule("the lower cost wins, by however little", {_RUNS + "MARGIN": 0.0}),
+    "start margin: 0": Rule(
+        "the cloud begins at 0.8 critical exponents, rows at 1.2; both at it", {_STARTS + "START_MARGIN": 0.0}
     ),
-    "start multiples: both 1.2": Rule("both runs at 1.2 times", {_STARTS + "CLOUD_MULTIPLE": 1.2}),
-    "start multiples: both 0.9": Rule("both runs at 0.9 times", {_STARTS + "OTHER_MULTIPLE": 0.9}),
+    "start margin: 0.1": Rule("at 0.9 and 1.1", {_STARTS + "START_MARGIN": 0.1}),
+    "start margin: both 1.2": Rule("both at 1.2 (no tree of splits then)", {_STARTS + "_start": _start_of(1.2)}),
+    "start margin: both 0.8": Rule("both at 0.8", {_STARTS + "_start": _start_of(0.8)}),
     "cloud's size: 0.03": Rule(
         "the cloud is a tenth of the data's spread; 0.03", {_SOLVER + "starts.CLOUD_SCALE": 0.03}
     ),
     "cloud's size: 0.3": Rule("0.3", {_SOLVER + "starts.CLOUD_SCALE": 0.3}),
-    "views' part of the cloud: 0": Rule(
-        "where samples lack views, each view has a tenth of a cloud to itself; none",
-        {_STARTS + "SEPARATE": 0.0},
+    "views' part of the cloud": Rule(
+        "where samples lack views, each view has a cloud to itself; none",
+        {_STARTS + "_place_cloud": _one_cloud},
         on=MISSING,
     ),
-    "views' part of the cloud: 1": Rule("a whole cloud", {_STARTS + "SEPARATE": 1.0}, on=MISSING),
     "smallest start: 0.01": Rule("no run begins above s = -0.5; above -0.01", {_STARTS + "SMALLEST_START": 0.01}),
     "smallest start: 1": Rule("above s = -1", {_STARTS + "SMALLEST_START": 1.0}),
     "greedy k-means++": Rule("the best of 2 + log k draws; the first", {_SOLVER + "starts._draw": _one_draw}),
     # annealing
-    "longer steps": Rule("steps are 1.8 times as long; 1", {_STARTS + "RELAXATION": 1.0}),
-    "waiting": Rule("s stays while steps grow; never", {_SCHEDULES + "LONGEST_WAIT": 0}),
-    "waiting: no limit": Rule("at most 16 iterations; any number", {_SCHEDULES + "LONGEST_WAIT": 10**9}),
-    "hurrying": Rule("s goes three steps at once where nothing moves; one", {_SCHEDULES + "QUICK_STEPS": 1}),
-    "hurrying: below 0.001": Rule(
-        "nothing moves: below 0.0001 of the spread; 0.001", {_SCHEDULES + "QUIET": 1e-3}
-    ),
+    "waiting": Rule("s stays while steps grow; never", {_STARTS + "Unfolding": _Restless}),
+    "hurrying": Rule("s goes three steps at once where nothing moves; one", {_SCHEDULES + "HASTE": 1}),
     "waiting and hurrying": Rule("neither", {_STARTS + "Unfolding": _steady}),
+    "quiet: 1e-3": Rule(
+        "nothing moves or is apart below 0.0001 of the spread; 0.001",
+        {_SCHEDULES + "QUIET": 1e-3, _SOLVER + "mm.QUIET": 1e-3},
+    ),
+    "quiet: 1e-5": Rule("0.00001", {_SCHEDULES + "QUIET": 1e-5, _SOLVER + "mm.QUIET": 1e-5}),
     "window of 5": Rule("converged when five iterations agree; two", {_STARTS + "Unfolding": _Impatient}),
     "settle: no multiple": Rule(
         "no run is over before 1.5 times the critical exponent and s = -3; s = -3 alone",
         {_STARTS + "SETTLE_MULTIPLE": 0.0},
     ),
     "settle: no exponent": Rule("the multiple alone", {_STARTS + "SETTLE_EXPONENT": 0.0}),
-    "settle: neither": Rule("neither", {_STARTS + "SETTLE_MULTIPLE": 0.0, _STARTS + "SETTLE_EXPONENT": 0.0}),
     "hand-over: none": Rule(
         "k-means goes on beyond s = -15 and 6 times the critical exponent; the annealing to its end",
         {_STARTS + "HARD_EXPONENT": -math.inf},
     ),
     "hand-over: no multiple": Rule("s = -15 alone", {_STARTS + "HARD_MULTIPLE": 0.0}),
     "hand-over: no exponent": Rule("the multiple alone", {_STARTS + "HARD_EXPONENT": 0.0}),
-    "end of annealing: none": Rule(
+    "end of annealing": Rule(
         "runs that have not separated end at s = -200; at twice the settling exponent",
         {_SCHEDULES + "END_OF_ANNEALING": 0.0},
     ),
-    "apart: 1e-2": Rule("centroids are apart beyond 0.0001 of the spread; 0.01", {_SOLVER + "mm.APART": 1e-2}),
-    "apart: 1e-6": Rule("beyond 0.000001", {_SOLVER + "mm.APART": 1e-6}),
     # finish and moves
-    "finish as k-means": Rule("the annealing ends as k-means; as it is", {_FITTING + "fit.harden": _not_hardened}),
-    "moves": Rule("centroids that serve little are moved; not", {_FITTING + "fit.improve": _no_moves}),
+    "finish as k-means": Rule("the annealing ends as k-means; as it is", {_RUNS + "harden": _not_hardened}),
+    "moves": Rule("centroids that serve little are moved; not", {_RUNS + "improve": _no_moves}),
     "moves' margin": Rule("a move must save 0.2 %; a millionth", {_FITTING + "moves.MARGIN": 1e-6}),
     "moves' margin: 1 %": Rule("1 %", {_FITTING + "moves.MARGIN": 0.01}),
-    "power steps of a split: 1": Rule("five steps to a cluster's axis; one", {_RELOCATE + "_POWER_STEPS": 1}),
-    "2-means steps of a split: 1": Rule("three steps of 2-means; one", {_RELOCATE + "_LLOYD_STEPS": 1}),
-    "steps of a split: 3 and 3": Rule("three of both", {_RELOCATE + "_POWER_STEPS": 3}),
+    "steps of a split: 1": Rule(
+        "three steps to a cluster's axis, and of 2-means; one", {_SOLVER + "relocate._SPLIT_STEPS": 1}
+    ),
     # collapse
     "quick subspace": Rule(
         "four steps of the subspace; sixteen",
@@ -139,45 +150,44 @@ RULES: dict[str, Rule] = {
     "quick subspace: 1": Rule(
         "one step", {_FITTING + "fit.find_collapse": lambda task: find_collapse(task, 1)}, on=WIDE
     ),
-    "whole moments: always": Rule(
-        "up to 512 features second moments are whole, beyond on a subspace; whole",
-        {_COLLAPSE + "WHOLE_MOMENTS": 2**62},
+    "full moments: always": Rule(
+        "up to 512 features second moments are full, beyond on a subspace of as many; full",
+        {_COLLAPSE + "FULL_MOMENTS": 2**62},
         on=WIDE,
     ),
-    "whole moments: never": Rule("on a subspace", {_COLLAPSE + "WHOLE_MOMENTS": 0}),
-    "oversampling": Rule("eight directions more than clusters; none", {_COLLAPSE + "_OVERSAMPLING": 0}, on=WIDE),
-    "Krylov width": Rule(
-        "a subspace has 512 directions; any number", {_COLLAPSE + "_KRYLOV_WIDTH": 2**30}, on=MANY_CLUSTERS
+    "full moments: up to 128": Rule("up to 128", {_COLLAPSE + "FULL_MOMENTS": 128}),
+    "oversampling": Rule(
+        "the subspace grows by eight directions more than clusters; as many (the critical exponent is 0.4 % off)",
+        {_COLLAPSE + "_OVERSAMPLING": 0},
+        on=WIDE,
     ),
-    "collapsed point to 1e-9": Rule("to 1e-3", {_COLLAPSE + "_fixed_point": _rough_point}, on=SEVERAL),
-    "collapsed loss to 1e-3": Rule("to 1e-9, as the point", {_COLLAPSE + "_LOSS_TOL": 1e-9}, on=SEVERAL),
-    "collapsed point in 100 steps": Rule("in 10", {_COLLAPSE + "_FIXED_POINT_STEPS": 10}, on=SEVERAL),
-    # views
-    "entropy: 0.1": Rule("0.3 of the loss; 0.1", {_FITTING + "fit.ENTROPY_SHARE": 0.1}, on=SEVERAL),
-    "entropy: 1": Rule("all of it", {_FITTING + "fit.ENTROPY_SHARE": 1.0}, on=SEVERAL),
-    "baseline": Rule("views are compared with chance; not", parameters={"view_baseline": None}, on=SEVERAL),
-    "baseline: one start": Rule("the better of two; the first", {_BASELINE + "_STARTS": 1}, on=SEVERAL),
-    "baseline: 10 steps": Rule("at most 100; 10", {_BASELINE + "_MAX_ITER": 10}, on=SEVERAL),
-    "baseline: 500 rows": Rule(
-        "covariance and cloud of 2000 rows; 500",
-        {_BASELINE + "COVARIANCE_ROWS": 500, _BASELINE + "CLOUD_ROWS": 500},
+    "collapsed point to 1e-9": Rule("to 1e-3", {_COLLAPSE + "_FIXED_POINT_TOL": 1e-3}, on=SEVERAL),
+    "enough steps: 10": Rule(
+        "100 steps of the collapsed point, and of k-means on a cloud of noise; 10",
+        {_COLLAPSE + "ENOUGH_STEPS": 10, _BASELINE + "ENOUGH_STEPS": 10},
         on=SEVERAL,
     ),
+    # views
+    "entropy: 0.1": Rule("0.3 of the loss; 0.1", {_FITTING + "problem.ENTROPY_SHARE": 0.1}, on=SEVERAL),
+    "entropy: 1": Rule("all of it", {_FITTING + "problem.ENTROPY_SHARE": 1.0}, on=SEVERAL),
+    "baseline": Rule("views are compared with chance; not", parameters={"view_baseline": None}, on=SEVERAL),
+    "baseline: to 1e-6": Rule("to 1e-3; to a millionth", {_BASELINE + "_TOL": 1e-6}, on=SEVERAL),
     "baseline: rows per cluster": Rule(
-        "and 50 rows of the cloud per cluster; 2000", {_BASELINE + "CLOUD_ROWS_PER_CLUSTER": 0}, on=MANY_CLUSTERS
+        "and 50 rows of the cloud per cluster; 2000", {_BASELINE + "ROWS_PER_CLUSTER": 0}, on=MANY_CLUSTERS
     ),
     "baseline: 64 directions": Rule("256 principal directions; 64", {_BASELINE + "_DIRECTIONS": 64}, on=SEVERAL),
     # samples
     "pilot": Rule("many rows are annealed on a sample; on all", {_PILOT + "PILOT_ROWS": 2**62}, on=MANY_ROWS),
     "pilot of 4096": Rule("the sample has 16,384 rows; 4096", {_PILOT + "PILOT_ROWS": 2**12}, on=MANY_ROWS),
-    "pilot: half the data": Rule(
-        "at most half of the rows; any sample that is smaller", {_PILOT + "SMALLER": 1}, on=SOME_ROWS
-    ),
-    "sample of 50,000": Rule("16,384, as the pilot", {_FITTING + "prepare.START_ROWS": 2**14}, on=MANY_ROWS),
-    "origin of 500 rows": Rule("2000, as the bandwidth", {_FITTING + "prepare.ORIGIN_ROWS": 2000}),
-    "bandwidth of 2000 rows": Rule(
-        "500 (takes the time of a bandwidth, which the others are given)",
-        {"powerkmeans.features.bandwidth.MEDIAN_ROWS": 500},
+    "sample of 50,000": Rule("16,384, as the pilot", {_FITTING + "samples.START_ROWS": 2**14}, on=MANY_ROWS),
+    "statistics of 500 rows": Rule(
+        "medians and covariances of 2000 rows; 500 (takes the time of a bandwidth, which the others are given)",
+        {
+            "powerkmeans.support.draws." + _ROWS: 500,
+            "powerkmeans.features.bandwidth." + _ROWS: 500,
+            "powerkmeans.features.maps.base." + _ROWS: 500,
+            _BASELINE + _ROWS: 500,
+        },
         {"bandwidth": "median"},
     ),
 }
@@ -190,40 +200,24 @@ _REFUSES = "input beyond it is refused, with a message"
 _RARE = "bounds work on data that no set here has"
 # numbers that no result hangs on: limits of arithmetic, of memory, and of what is accepted
 GUARDS: dict[str, str] = {
-    "solver.mm.NEGLIGIBLE": _ROUNDING,
-    "solver.mm.STILL": _ROUNDING,
+    "solver.settling.NEGLIGIBLE": _ROUNDING,
     "solver.schedules._LONGEST_ANNEALING": _RANGE,
-    "solver.schedules._LARGEST_FACTOR": _RANGE,
-    "solver.relocate._CHUNK": _MEMORY,
-    "fitting.baseline._WIDEST": _RARE,
-    "fitting.baseline._ENTRIES": _MEMORY,
     "fitting.collapse.QUICK_STEPS": "the value of the rule 'quick subspace'",
     "fitting.collapse.FULL_STEPS": "the exponent by itself, which users read to four digits and more",
-    "fitting.collapse._FIXED_POINT_TOL": "the value of the rule 'collapsed point to 1e-9'",
-    "fitting.collapse._EXHAUSTED": _ROUNDING,
-    "fitting.explicit.EXPLICIT_ROWS": _MEMORY,
-    "fitting.explicit._SMALLEST_PIVOT": _ROUNDING,
     "fitting.explicit.LOST_KERNEL": _REFUSES,
-    "fitting.explicit._INDEFINITE": _REFUSES,
-    "fitting.explicit._MANY": _REFUSES,
-    "fitting.pilot.ROWS_PER_CLUSTER": _RARE + ": more than 82 clusters of many rows",
-    "fitting.pilot.SMALLEST_PILOT": _RARE + ": thousands of rows that are wider than 16,000 columns",
-    "fitting.pilot.FEWEST_PER_CLUSTER": _RARE + ": more than 800 clusters",
-    "fitting.prepare.SAMPLE_BYTES": _MEMORY,
-    "fitting.reference.SMALLEST_REFERENCE": _RANGE,
-    "fitting.scatter.FLAT": _ROUNDING,
+    "fitting.explicit._ROUNDING_GROWTH": _REFUSES,
     "objective.block.LARGEST_AMPLIFICATION": _RANGE,
-    "objective.block.ROUNDING": _ROUNDING,
     "objective.block.STEEPEST": _RANGE,
-    "objective.updates.SMALLEST_VIEW_WEIGHT": _RANGE,
-    "features.bandwidth._CITYBLOCK_WORK": _RARE + ": Laplacian kernels of wide rows",
-    "features.bandwidth._EXPANDED_DIGITS": _ROUNDING,
-    "features.bandwidth._SLACK": _ROUNDING,
     "features.maps.exact._ROUNDING": _ROUNDING,
-    "features.maps.exact._EVEN": _ROUNDING,
-    "features.maps.exact._ROWS_AT_ONCE": _SPEED,
-    "features.maps.maps.SMALLEST_EIGENVALUE": _ROUNDING,
+    "features.pairs.PAIRS_AT_ONCE": _SPEED,
     "features.size._COPIES": _MEMORY,
-    "features.size._BLOCK": _MEMORY,
-    "features.size._WORTH_A_LOOK": _MEMORY,
+    "support.precision.ROUNDING": _ROUNDING,
+    "support.memory.GIB": "a unit",
+    "support.memory.SPARE_BYTES": _MEMORY,
+    "support.memory.ENTRIES": _MEMORY,
+    "support.memory.SMALLEST_BLOCK": _SPEED,
+    "support.memory.KERNEL_ROWS": _SPEED,
+    "support.values.LARGEST": _RANGE,
+    "support.values.LARGEST_SEED": _RANGE,
+    "support.values._DIGITS": _REFUSES,
 }

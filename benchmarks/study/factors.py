@@ -16,6 +16,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from benchmarks.methods import Views
 from powerkmeans import suggest_n_components
+from powerkmeans.fitting.starts import Start, _start
 
 _STARTS, _RUNS, _MOVES = "powerkmeans.fitting.starts", "powerkmeans.fitting.runs", "powerkmeans.fitting.moves"
 _PROBLEM = "powerkmeans.fitting.problem"
@@ -80,7 +81,13 @@ def local_kernel(view: np.ndarray) -> np.ndarray:
 
 
 def starts(cloud: float, other: float) -> Level:
-    return Level(constants={f"{_STARTS}.CLOUD_MULTIPLE": cloud, f"{_STARTS}.OTHER_MULTIPLE": other})
+    """Multiples of the critical exponent by the kind of start; the library has one number for both."""
+
+    def start(kind: str, *known: Any) -> Start:
+        with set_constants({f"{_STARTS}.START_MARGIN": 1 - cloud if kind == "cloud" else other - 1}):
+            return _start(kind, *known)
+
+    return Level(constants={f"{_STARTS}._start": start})
 
 
 def _choice(margin: float, **parameters: Any) -> Level:

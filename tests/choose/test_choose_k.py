@@ -115,7 +115,8 @@ def test_progress_and_verbose_tell_every_step(capsys):
 
 
 def test_many_rows_are_sampled(monkeypatch):
-    monkeypatch.setattr(choose_module, "MOST_ROWS", 60)
+    monkeypatch.setattr(choose_module, "affordable_rows", lambda *_: 60)
+    monkeypatch.setattr(choose_module, "FEWER_ROWS", 60)
     X, _ = blobs(3, 4, 60)
     choice = choose_k(X, k_max=4, random_state=0)
     assert np.sum(choice.path.sizes) == pytest.approx(180)

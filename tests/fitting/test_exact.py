@@ -135,7 +135,7 @@ def test_kernel_kmeans_is_the_limit():
 def test_samples_beyond_the_explicit_ones(monkeypatch):
     """Starts and moves see a sample only; the objective sees all."""
     whole = KernelPowerKMeans(4, feature_map="exact", random_state=0).fit(X)
-    monkeypatch.setattr(prepare, "EXPLICIT_ROWS", 40)
+    monkeypatch.setattr(prepare, "STATISTIC_ROWS", 40)
     model = KernelPowerKMeans(4, feature_map="exact", random_state=0).fit(X)
     assert model._fit.model.problem.dual == (True,)
     assert model.inertia_ == pytest.approx(whole.inertia_, rel=1e-6)
@@ -153,7 +153,7 @@ def test_linear_kernels_are_plain_power_kmeans():
 
 
 def test_more_clusters_than_explicit_rows(monkeypatch):
-    monkeypatch.setattr(prepare, "EXPLICIT_ROWS", 20)
+    monkeypatch.setattr(prepare, "STATISTIC_ROWS", 20)
     model = KernelPowerKMeans(30, feature_map="exact", s_init=-np.inf, random_state=0).fit(X)
     assert len(set(model.labels_)) == 30
 
@@ -327,7 +327,7 @@ def test_a_move_through_coordinates_lands_where_it_is_meant_to():
 
 def test_constants_stand_for_all_samples_where_a_sample_is_seen(monkeypatch):
     whole = exact_task([X, OTHER])
-    monkeypatch.setattr(prepare, "EXPLICIT_ROWS", 60)
+    monkeypatch.setattr(prepare, "STATISTIC_ROWS", 60)
     some = exact_task([X, OTHER])
     assert len(some.prepared.explicit.sample.weight) == 60
     assert some.problem.entropy == pytest.approx(whole.problem.entropy, rel=0.05)

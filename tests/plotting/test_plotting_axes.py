@@ -109,4 +109,5 @@ def test_ticks_are_few_and_round():
     assert plain_ticks(0.9, 4.1) == [1, 1.5, 2, 3, 4]
     assert plain_ticks(0.61, 0.87) == [0.65, 0.7, 0.75, 0.8, 0.85]
     assert plain_ticks(0.5, 25) == [0.5, 1, 2, 5, 10, 20]
+    assert plain_ticks(0.72, 1.5) == pytest.approx([0.8, 1.0, 1.2, 1.4])
     assert len(plain_ticks(1e-3, 1e5)) <= 6

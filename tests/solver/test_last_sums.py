@@ -121,7 +121,6 @@ def test_of_any_other_run_it_costs_one(options, monkeypatch):
 
 def test_runs_on_a_sample_are_compared_on_all_rows(monkeypatch):
     monkeypatch.setattr(pilot, "PILOT_ROWS", 200)
-    monkeypatch.setattr(pilot, "SMALLEST_PILOT", 100)
     monkeypatch.setattr(pilot, "ROWS_PER_CLUSTER", 50)
     X, _ = blobs(3, size=300, spread=1.5)
     compared, restart = [], runs._summary

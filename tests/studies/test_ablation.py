@@ -13,7 +13,7 @@ from benchmarks.rules import GUARDS, NOTHING, RULES
 
 from powerkmeans.fitting import starts
 
-MEASURED = ("features", "objective", "solver", "fitting")
+MEASURED = ("features", "objective", "solver", "fitting", "support")
 
 
 def at(name):
@@ -61,7 +61,7 @@ def test_a_row_is_computed_and_constants_are_put_back(tiny):
     assert row["ACC"] == 1.0
     assert row["cost"] > 0
     assert (row["data"], row["rule"], row["seed"]) == ("tiny", "hand-over: none", 0)
-    assert measure("tiny", "longer steps", 0)["iterations"] != measure("tiny", NOTHING, 0)["iterations"]
+    assert measure("tiny", "hurrying", 0)["iterations"] != measure("tiny", NOTHING, 0)["iterations"]
 
 
 def test_every_rule_can_be_taken_away(tiny):
@@ -71,8 +71,8 @@ def test_every_rule_can_be_taken_away(tiny):
 
 def test_special_sets_are_for_rules_of_their_kind():
     wanted = jobs(RULES, CASES, 1)
-    assert ("mixture, 20,000 rows", "pilot: half the data", 0) in wanted
-    assert ("mixture, 20,000 rows", "moves", 0) not in wanted
+    assert ("mixture, 40,000 rows", "pilot", 0) in wanted
+    assert ("mixture, 40,000 rows", "moves", 0) not in wanted
     assert ("moons", "baseline", 0) not in wanted
     assert jobs(["moves"], {"moons": CASES["moons"]}, 1) == [("moons", NOTHING, 0), ("moons", "moves", 0)]
 

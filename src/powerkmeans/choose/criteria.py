@@ -10,11 +10,11 @@ import numpy as np
 
 from powerkmeans.choose.path import Shared, Solution, labels_of, solve_all
 from powerkmeans.objective.distances import squared_distances
-from powerkmeans.support.draws import draw_by_weight
+from powerkmeans.support.draws import STATISTIC_ROWS, draw_by_weight
 from powerkmeans.types import Array, Float64Array, Parameters, RowSample
 
-# rows that silhouettes are taken on: distances between all of them are held
-SILHOUETTE_ROWS = 1000
+# rows where that is dearer: silhouettes hold distances between all of them, and wide features make fits slow
+FEWER_ROWS = STATISTIC_ROWS // 2
 _TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -73,7 +73,7 @@ def silhouettes(shared: Shared, solutions: dict[int, Solution], rng: np.random.G
     rows = shared.rows
     complete = np.ones(len(rows.weight)) if rows.present is None else np.all(rows.present, axis=1)
     chosen = np.flatnonzero(complete)
-    kept, weight = draw_by_weight(rng.standard_exponential(len(chosen)), rows.weight[chosen], SILHOUETTE_ROWS)
+    kept, weight = draw_by_weight(rng.standard_exponential(len(chosen)), rows.weight[chosen], FEWER_ROWS)
     chosen = chosen[kept]
     features = [view[chosen].astype(np.float64) for view in rows.views]
     squared = [squared_distances(part, part, np) for part in features]

@@ -13,11 +13,8 @@ import numpy as np
 from powerkmeans.features.pairs import as_dense
 from powerkmeans.fitting.baseline import principal
 from powerkmeans.fitting.task import Task
-from powerkmeans.support.draws import subsample
+from powerkmeans.support.draws import affordable_rows, subsample
 from powerkmeans.types import Array, Float64Array, RowSample
-
-# rows that the covariance is taken on, and numbers that they may hold
-_ROWS, _ENTRIES = 2000, 2**24
 
 
 def make_cloud(full: Task, size: int, rng: np.random.Generator) -> RowSample:
@@ -51,7 +48,7 @@ def _features(full: Task, index: int, drawn: Float64Array) -> Array:
 
 def _base_rows(full: Task, rng: np.random.Generator) -> RowSample:
     width = sum(view.shape[1] for view in full.prepared.sample.views)
-    return subsample(full.prepared.sample, int(np.clip(_ENTRIES // width, 100, _ROWS)), rng)
+    return subsample(full.prepared.sample, affordable_rows(width), rng)
 
 
 def _means(rows: list[Float64Array], base: RowSample) -> list[Float64Array]:

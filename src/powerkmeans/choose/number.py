@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from powerkmeans.choose.criteria import agreements, cost_shares, halves, labels_by_half, silhouettes
+from powerkmeans.choose.criteria import FEWER_ROWS, agreements, cost_shares, halves, labels_by_half, silhouettes
 from powerkmeans.choose.noise import make_cloud
 from powerkmeans.choose.path import Shared, labels_of, make_shared, slow_annealing, solve_all
 from powerkmeans.choose.rule import Criteria, deviations, gaps, recommend
@@ -23,13 +23,12 @@ from powerkmeans.inputs.settings import Settings, check_settings
 from powerkmeans.inputs.tables import is_several
 from powerkmeans.inputs.views import check_several_views, check_single_view
 from powerkmeans.models.explain import ViewTable
-from powerkmeans.support.draws import draw_seed
+from powerkmeans.support.draws import affordable_rows, draw_seed
+from powerkmeans.support.memory import FEW_ENTRIES
 from powerkmeans.support.values import integer, wrong
 from powerkmeans.types import Array, Float64Array, Views
 
-# rows that are compared, fewer if their features are wide; how often they are cut in halves, and how many clouds
-# of noise they are compared with
-MOST_ROWS, FEWEST_ROWS, MOST_ENTRIES = 2000, 1000, 2**21
+# how often the rows are cut in halves, and how many clouds of noise they are compared with
 DRAWS, CLOUDS = 2, 3
 _SET_HERE = ("n_clusters", "s_init", "init", "n_init", "random_state", "views", "advice")
 _SEVERAL = ("entropy", "view_scaling", "view_baseline")
@@ -161,8 +160,8 @@ def choose_k(
     steps = _Steps(progress, settings.verbose)
     with single_threaded_blas():
         full = make_task(checked, replace(settings, n_clusters=numbers[-1]), seed)
-        fitting = max(FEWEST_ROWS, MOST_ENTRIES // full.problem.splits[-1])
-        shared = make_shared(full, numbers, min(MOST_ROWS, fitting))
+        n_rows = max(FEWER_ROWS, affordable_rows(full.problem.splits[-1], FEW_ENTRIES))
+        shared = make_shared(full, numbers, n_rows)
         _check_rows(len(shared.rows.weight), k_max)
         criteria, path = _measured(full, shared, numbers, steps)
     k, reason = recommend(criteria)
@@ -170,35 +169,48 @@ def choose_k(
 
 
 def _measured(full: Task, shared: Shared, numbers: list[int], steps: _Steps) -> tuple[Criteria, AnnealingPath]:
+    """All criteria for each number of clusters, and the annealing that shows where groups separate."""
     steps.done("features")
     path = _path(shared, numbers[-1])
     steps.done("annealing")
     found = solve_all(shared, numbers)
     steps.done("clusters of all samples")
-    labels = []
-    for half in halves(shared.rows, DRAWS, full.stream("halves")):
-        labels.append(labels_by_half(shared, half, numbers))
-        steps.done("clusters of a half")
-    noise = []
-    for index in range(CLOUDS):
-        cloud = shared.on_features(make_cloud(full, len(shared.rows.weight), full.stream("noise", str(index))))
-        noise.append(cost_shares(cloud, solve_all(cloud, numbers)))
-        steps.done("clusters of noise")
+    stability = _stability(full, shared, numbers, steps)
+    noise = _noise_shares(full, shared, numbers, steps)
     shares = cost_shares(shared, found)
-    gap_deviation, bend_deviation = deviations(numbers, np.array(noise))
+    gap_deviation, bend_deviation = deviations(numbers, noise)
     criteria = Criteria(
         numbers=numbers,
         shares=shares,
         noise_shares=np.exp(np.mean(np.log(noise), axis=0)),
-        gap=gaps(shares, np.array(noise)),
+        gap=gaps(shares, noise),
         gap_deviation=gap_deviation,
         bend_deviation=bend_deviation,
-        stability=agreements(labels, shared.rows.weight),
+        stability=stability,
         silhouette=silhouettes(shared, found, full.stream("silhouette")),
         stretch=stretches(path.groups, path.s, numbers),
     )
     steps.done("silhouettes")
     return criteria, path
+
+
+def _stability(full: Task, shared: Shared, numbers: list[int], steps: _Steps) -> Float64Array:
+    """How much labels from different halves of the rows agree, for each number of clusters."""
+    labels = []
+    for half in halves(shared.rows, DRAWS, full.stream("halves")):
+        labels.append(labels_by_half(shared, half, numbers))
+        steps.done("clusters of a half")
+    return agreements(labels, shared.rows.weight)
+
+
+def _noise_shares(full: Task, shared: Shared, numbers: list[int], steps: _Steps) -> Float64Array:
+    """What clusters leave of each cloud of noise, (n_clouds, n_numbers)."""
+    shares = []
+    for index in range(CLOUDS):
+        cloud = shared.on_features(make_cloud(full, len(shared.rows.weight), full.stream("noise", str(index))))
+        shares.append(cost_shares(cloud, solve_all(cloud, numbers)))
+        steps.done("clusters of noise")
+    return np.array(shares)
 
 
 def _path(shared: Shared, n_centroids: int) -> AnnealingPath:

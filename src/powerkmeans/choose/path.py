@@ -12,7 +12,7 @@ from powerkmeans.estimators.listeners import Printer
 from powerkmeans.fitting.baseline import chance_shares
 from powerkmeans.fitting.collapse import Collapse, find_collapse
 from powerkmeans.fitting.moves import improve, one_less, one_more
-from powerkmeans.fitting.starts import CLOUD_MULTIPLE, RELAXATION, Start, place, plan_starts
+from powerkmeans.fitting.starts import START_MARGIN, Start, place, plan_starts
 from powerkmeans.fitting.task import Task
 from powerkmeans.models.model import Restart
 from powerkmeans.objective.block import block_labels, prepare
@@ -30,7 +30,8 @@ from powerkmeans.types import (
 
 # numbers of clusters between which what chance explains of a view is interpolated
 _KNOTS = (2, 3, 5, 8, 13, 20, 32, 50, 80)
-# the annealing that shows where groups separate: a cloud this much smaller, the first exponent, iterations at each
+# the annealing that shows where groups separate: a cloud this much smaller, an exponent where no groups are apart
+# yet if there is no critical one, iterations at each exponent and in all
 _SHRINK, _SMALLEST_START, _EVERY, _MAX_ITER = 0.01, 0.2, 4, 700
 
 
@@ -172,8 +173,8 @@ def slow_annealing(task: Task) -> tuple[Float64Array, Array, Parameters]:
 
     """
     collapse = find_collapse(task)
-    s_init = -max(CLOUD_MULTIPLE * abs(collapse.critical), _SMALLEST_START)
-    schedule = Geometric(s_init, task.settings.anneal_factor, _EVERY, s_init, relaxation=RELAXATION)
+    s_init = -max((1 - START_MARGIN) * abs(collapse.critical), _SMALLEST_START)
+    schedule = Geometric(s_init, task.settings.anneal_factor, _EVERY, s_init)
     start = Start("cloud", s_init, schedule)
     placed = _shrunk(place(start, task, collapse, task.stream("start", "0")), collapse)
     result = task.descend(placed, schedule, max_iter=_MAX_ITER)

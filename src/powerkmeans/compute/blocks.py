@@ -13,20 +13,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerkmeans.sources import is_source
+from powerkmeans.support.memory import KERNEL_ROWS, SMALLEST_BLOCK
 from powerkmeans.types import Array, Block, FeatureMap, KernelRows, Views, array_namespace
 
 # bytes of features per block: a few megabytes stay in cache between the two products of a pass, and are enough
 # work for the interpreter not to matter
 BLOCK_BYTES = 2**24
-SMALLEST_BLOCK, LARGEST_BLOCK = 32, 2**14
-# rows of a kernel matrix are as wide as there are samples, and so are the sums of a block of them
-KERNEL_ROWS = 512
+LARGEST_BLOCK = 2**14
 
 
 def rows_per_block(width: int, itemsize: int, *, kernel_rows: bool = False) -> int:
     """How many rows of so many numbers make a block: a constant of the data, whoever works on it."""
     rows = BLOCK_BYTES // (max(1, width) * itemsize)
-    return int(np.clip(rows // 32 * 32, KERNEL_ROWS if kernel_rows else SMALLEST_BLOCK, LARGEST_BLOCK))
+    return int(
+        np.clip(
+            rows // SMALLEST_BLOCK * SMALLEST_BLOCK, KERNEL_ROWS if kernel_rows else SMALLEST_BLOCK, LARGEST_BLOCK
+        )
+    )
 
 
 class RowBlocks:

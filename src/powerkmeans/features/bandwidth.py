@@ -10,20 +10,20 @@ from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 
 from powerkmeans.features.kernels import Kernel
 from powerkmeans.features.pairs import as_dense
+from powerkmeans.support.draws import STATISTIC_ROWS, affordable_rows
+from powerkmeans.support.memory import FEW_ENTRIES
+from powerkmeans.support.precision import HALF_THE_DIGITS, ROUNDING
 from powerkmeans.types import Array, Float64Array
 
-MEDIAN_ROWS = 2000
-_CITYBLOCK_WORK = 4e9
-_EXPANDED_DIGITS = 1e-6
 # keeps a tie at exactly one half of the weight from falling to either side by rounding
-_SLACK = 1e-12
+_HALF = 0.5 - ROUNDING
 
 
 def median_rows(kernel: Kernel, n_features: int) -> int:
     """How many rows the median is taken on: a constant, fewer where a distance is dear."""
     if kernel.metric == "euclidean":
-        return MEDIAN_ROWS
-    return int(min(MEDIAN_ROWS, max(200.0, (_CITYBLOCK_WORK / n_features) ** 0.5)))
+        return STATISTIC_ROWS
+    return affordable_rows(n_features, FEW_ENTRIES)
 
 
 def median_distance(rows: Array, weight: Float64Array, kernel: Kernel) -> float:
@@ -39,7 +39,7 @@ def median_distance(rows: Array, weight: Float64Array, kernel: Kernel) -> float:
     weight = weight / np.max(weight)
     pair_weight = squareform(np.outer(weight, weight), checks=False)
     median = weighted_median(squareform(metric(scaled), checks=False), pair_weight)
-    if median < _EXPANDED_DIGITS:  # the expanded form has lost it; differences have not
+    if median < HALF_THE_DIGITS:  # the expanded form has lost it; differences have not
         median = weighted_median(pdist(as_dense(scaled), metric=kernel.metric), pair_weight)
     if median == 0:
         raise ValueError("The median distance between rows is zero to rounding; give a bandwidth.")
@@ -62,9 +62,9 @@ def _scaled(rows: Array) -> tuple[float, Array]:
 def weighted_median(values: Float64Array, weight: Float64Array) -> float:
     """The smallest value with at least half of the weight at or below it."""
     if np.all(weight == weight[0]):  # no need to sort them all
-        middle = math.ceil(len(values) * (0.5 - _SLACK)) - 1
+        middle = math.ceil(len(values) * _HALF) - 1
         return float(np.partition(values, middle)[middle])
     order = np.argsort(values, kind="stable")
     cumulative = np.cumsum(weight[order])
-    middle = np.searchsorted(cumulative, cumulative[-1] * (0.5 - _SLACK))
+    middle = np.searchsorted(cumulative, cumulative[-1] * _HALF)
     return float(values[order[middle]])

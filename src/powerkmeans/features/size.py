@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from powerkmeans.support.memory import GIB, available_memory
+from powerkmeans.support.memory import GIB, SMALLEST_BLOCK, SPARE_BYTES, available_memory
 from powerkmeans.support.values import LARGEST, integer, real
 
-# arrays of the size of the centroids, and of a block of rows, that a fit holds at once; rows of the smallest block
-_COPIES, _BLOCK = 4, 32
-# less is not worth asking the system how much there is
-_WORTH_A_LOOK = 2**28
+# arrays of the size of the centroids, and of a block of rows, that a fit holds at once
+_COPIES = 4
 _INSIDE = real(lambda x: 0 < x < 1, "a number strictly between 0 and 1")
 
 
@@ -65,13 +63,13 @@ def size_rule(n_clusters: int) -> str:
 
 def map_bytes(n_outputs: int, n_numbers: int, n_clusters: int, n_samples: int) -> int:
     """Bytes that a map and the least work with it take: its arrays, centroids, and one small block of features."""
-    return 8 * (n_numbers + _COPIES * n_outputs * (n_clusters + min(n_samples, _BLOCK)))
+    return 8 * (n_numbers + _COPIES * n_outputs * (n_clusters + min(n_samples, SMALLEST_BLOCK)))
 
 
 def check_map_memory(needed: Mapping[str, int]) -> None:
     """Reject maps that would not fit in memory before they are drawn; ``needed`` has the bytes of each view's."""
     total = sum(needed.values())
-    available = available_memory() if total > _WORTH_A_LOOK else None
+    available = available_memory() if total > SPARE_BYTES else None
     if available is not None and total > available:
         widest = max(needed, key=lambda name: needed[name])
         raise ValueError(

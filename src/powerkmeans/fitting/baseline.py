@@ -14,9 +14,12 @@ import numpy as np
 from sklearn.utils.extmath import randomized_svd
 
 from powerkmeans.features.pairs import as_dense
+from powerkmeans.fitting.collapse import ENOUGH_STEPS
+from powerkmeans.fitting.pilot import ROWS_PER_CLUSTER
 from powerkmeans.fitting.task import Task, present_rows, rows_of_view
 from powerkmeans.solver.starts import plus_plus
-from powerkmeans.support.draws import stream, subsample
+from powerkmeans.support.draws import STATISTIC_ROWS, affordable_rows, stream, subsample
+from powerkmeans.support.memory import ENTRIES
 from powerkmeans.types import (
     FeatureMap,
     Float64Array,
@@ -24,11 +27,10 @@ from powerkmeans.types import (
     RowSample,
 )
 
-# rows that the covariance is taken on, and that the cloud has at least (or as many as the view, if fewer)
-COVARIANCE_ROWS, CLOUD_ROWS, CLOUD_ROWS_PER_CLUSTER = 2000, 2000, 50
-# directions beyond these are taken for uncorrelated; views beyond this width are taken for unexplainable
-_DIRECTIONS, _WIDEST, _ENTRIES = 256, 2**15, 2**24
-_STARTS, _MAX_ITER, _TOL = 2, 100, 1e-3
+# directions beyond these are taken for uncorrelated
+_DIRECTIONS = 256
+# what chance explains is needed to three digits
+_TOL = 1e-3
 
 
 def chance_shares(task: Task) -> Float64Array:
@@ -40,7 +42,7 @@ def _chance_share(task: Task, index: int) -> float:
     problem = task.on_explicit.problem
     values, feature_map = rows_of_view(task, index)
     width = values.views[0].shape[1]
-    if width > _WIDEST:
+    if affordable_rows(width) < 2 * _DIRECTIONS:  # too few to know them: such a view is taken for unexplainable
         return 1.0
     rows = values if task.problem.is_dual(index) else present_rows(task.prepared.sample, index)
     if len(rows.weight) < 2:  # so few samples have it, or differ in it, that none was drawn
@@ -48,8 +50,9 @@ def _chance_share(task: Task, index: int) -> float:
     if len(values.weight) <= 2 * task.settings.n_clusters:  # a centroid for every value explains such a view
         features = feature_map(values.views[0], np).astype(np.float64)
         return _share_left(_alone(task, index, features, values.weight))
-    base = subsample(rows, int(np.clip(_ENTRIES // width, 100, COVARIANCE_ROWS)), stream(0, "chance", "rows"))
-    size = min(len(rows.weight), max(CLOUD_ROWS, CLOUD_ROWS_PER_CLUSTER * task.settings.n_clusters))
+    base = subsample(rows, affordable_rows(width), stream(0, "chance", "rows"))
+    # a quarter of a pilot's rows per cluster: a cloud has no more structure than can be seen by them
+    size = min(len(rows.weight), max(STATISTIC_ROWS, ROWS_PER_CLUSTER // 4 * task.settings.n_clusters))
     cloud = _gaussian_features(base, feature_map, size, stream(0, "chance", "cloud"))
     offset = cloud - np.mean(cloud, axis=0)
     scatter = float(np.mean(np.vecdot(offset, offset)))
@@ -74,7 +77,7 @@ def _gaussian_features(
     spread, directions = principal(offset)
     rest = np.sqrt(np.maximum(np.sum(offset**2, axis=0) - spread**2 @ directions**2, 0))
     parts = []
-    step = max(1, _ENTRIES // 16 // rows.shape[1])
+    step = max(1, ENTRIES // 16 // rows.shape[1])
     for start in range(0, size, step):
         normal = rng.standard_normal((min(step, size - start), rows.shape[1]))
         cloud = ((normal @ directions.T) * spread) @ directions + normal * rest
@@ -104,22 +107,18 @@ def _alone(task: Task, index: int, features: Float64Array, weight: Float64Array)
         baseline=None,
     )
     prepared = explicit.prepared._replace(views=explicit.prepared.views.select([index]))
-    settings = replace(task.settings, tol=_TOL, max_iter=_MAX_ITER)
+    settings = replace(task.settings, tol=_TOL, max_iter=ENOUGH_STEPS)
     alone = replace(explicit, prepared=prepared, problem=problem, settings=settings)
     return alone.on_features(RowSample((features,), weight))
 
 
 def _share_left(task: Task) -> float:
-    """The best loss of k-means on the features over the loss of a single centroid."""
+    """The loss of k-means on the features over the loss of a single centroid."""
     (features,), weight, *_ = task.prepared.sample
     mean = weight @ features / np.sum(weight)
     single = float(task.run_pass(Parameters(mean[None, :], np.ones(1)), -math.inf).loss)
     if single == 0:
         return 1.0
-    losses = []
-    for start in range(_STARTS):
-        rng = stream(0, "chance", "start", str(start))
-        chosen = plus_plus(features, weight, task.settings.n_clusters, rng)
-        result = task.descend(Parameters(features[chosen], np.ones(1)))
-        losses.append(task.hard_objective(result)[1])
-    return min(1.0, min(losses) / single)
+    chosen = plus_plus(features, weight, task.settings.n_clusters, stream(0, "chance", "start", "0"))
+    result = task.descend(Parameters(features[chosen], np.ones(1)))
+    return min(1.0, task.hard_objective(result)[1] / single)

@@ -12,18 +12,18 @@ from powerkmeans.objective.linearised import CollapseInput, PullSums, moment_sum
 from powerkmeans.objective.updates import best_weights, column_scale
 from powerkmeans.solver.critical import critical_value
 from powerkmeans.support.draws import stream
+from powerkmeans.support.precision import ROUNDING
 from powerkmeans.types import Engine, Float64Array
 
-# up to this many features second moments are full matrices; beyond, they are taken on a leading subspace
+# up to this many features second moments are full matrices; beyond, they are taken on a subspace of no more
 FULL_MOMENTS = 512
-_OVERSAMPLING, _KRYLOV_WIDTH = 8, 512
+# a subspace grows by as many directions as there are clusters and these: with fewer the exponent loses digits
+_OVERSAMPLING = 8
 # steps of the subspace: for starts, which four digits of the exponent are enough for, and for the exponent itself
 QUICK_STEPS, FULL_STEPS = 4, 16
-_FIXED_POINT_STEPS, _FIXED_POINT_TOL = 100, 1e-9
-# the loss is stationary at the fixed point, so a step of this length is off by its square
-_LOSS_TOL = 1e-3
-# what is left of a block of length one below this is rounding
-_EXHAUSTED = 1e-10
+_FIXED_POINT_TOL = 1e-9
+# steps of a fixed point, or of k-means on a cloud of noise, that has not settled then and is near enough
+ENOUGH_STEPS = 100
 _TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -96,7 +96,7 @@ def collapsed_losses(task: Task) -> Float64Array:
     """Each view's loss with all centroids at one point and even view weights."""
     task = task.on_explicit
     even = replace(task, problem=replace(task.problem, entropy=math.inf))
-    _, sums = _fixed_point(even, _at_mean(even), _LOSS_TOL)
+    _, sums = _fixed_point(even, _at_mean(even))
     return sums.loss
 
 
@@ -111,12 +111,10 @@ def _at_mean(task: Task) -> CollapseInput:
     )
 
 
-def _fixed_point(
-    task: Task, inputs: CollapseInput, tol: float = _FIXED_POINT_TOL
-) -> tuple[CollapseInput, PullSums]:
+def _fixed_point(task: Task, inputs: CollapseInput) -> tuple[CollapseInput, PullSums]:
     """Iterate ``mu_l = sum_i q_il g_i phi_il / sum_i q_il g_i`` and the views' weights until they stay."""
-    problem = task.problem
-    for _ in range(_FIXED_POINT_STEPS):
+    problem, tol = task.problem, _FIXED_POINT_TOL
+    for _ in range(ENOUGH_STEPS):
         sums = task.prepared.engine.fold(pull_sums, inputs)
         _check_pull(float(np.min(sums.mass)))
         point = sums.total / np.repeat(sums.mass, np.diff(problem.splits))
@@ -151,7 +149,7 @@ def _on_leading_basis(
     """Span the directions that matter to the covariance and to the growth rate: a block Krylov space."""
     block = np.linalg.qr(rng.standard_normal((len(inputs.point), rank)))[0]
     basis = block
-    for _ in range(min(steps, max(1, min(_KRYLOV_WIDTH, len(basis)) // rank - 1))):
+    for _ in range(min(steps, max(1, min(FULL_MOMENTS, len(basis)) // rank - 1))):
         sums = engine.fold(moment_sums, replace(inputs, basis=block))
         pulls = sums.sharp + sums.flat
         mixed = sums.covariance / _length(sums.covariance) + pulls / _length(pulls)
@@ -166,7 +164,7 @@ def _new_directions(block: Float64Array, basis: Float64Array) -> Float64Array:
     """Orthonormal directions of ``block`` outside ``basis``; none where only rounding is left."""
     rest = block - basis @ (basis.T @ block)
     directions, lengths, _ = np.linalg.svd(rest, full_matrices=False)
-    directions = directions[:, lengths > _EXHAUSTED]
+    directions = directions[:, lengths > ROUNDING]
     return np.linalg.qr(directions - basis @ (basis.T @ directions))[0]
 
 

@@ -2,7 +2,7 @@
 
 What happens around the solver (starts, moves, the critical exponent, what chance explains) is written for
 coordinates. A pivoted Cholesky factor ``K = F F^T`` of sampled rows has them: exact for all rows while there are
-no more than ``EXPLICIT_ROWS`` distinct ones, and for the subspace that a sample of them spans beyond.
+no more than ``STATISTIC_ROWS`` distinct ones, and for the subspace that a sample of them spans beyond.
 """
 
 from __future__ import annotations
@@ -15,16 +15,13 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack, solve_triangular
 
 from powerkmeans.features.maps.centred import CentredMap
+from powerkmeans.support.precision import HALF_THE_DIGITS, ROUNDING
 from powerkmeans.types import Array, Block, Engine, Float64Array, Problem, RowSample, array_namespace
 
-EXPLICIT_ROWS = 2048
-# what is left of a squared length below this share of the largest is rounding
-_SMALLEST_PIVOT = 1e-12
 # rounding above this share of k(x, x) leaves nothing of a kernel
 LOST_KERNEL = 0.1
-# and what is left of an entry above this share tells of a matrix that is not positive semi-definite, unless
-# rounding explains it, which elimination multiplies by no more than this
-_INDEFINITE, _ROUNDING_GROWTH = 1e-6, 1000
+# elimination multiplies rounding by no more than this; what it leaves beyond tells of an indefinite matrix
+_ROUNDING_GROWTH = 1000
 
 
 class Factor(NamedTuple):
@@ -134,14 +131,14 @@ def _factor(gram: Float64Array, rows: NDArray[np.intp], noise: float, name: str)
             f"The kernel of view {name!r} is flat: what tells its samples apart is lost in rounding. Use a "
             "smaller bandwidth, centre the data, or compute the matrix in float64."
         )
-    smallest = max(_SMALLEST_PIVOT * largest, noise)
+    smallest = max(ROUNDING * largest, noise)
     lower, order, rank, _ = lapack.dpstrf(gram, lower=1, tol=smallest)
     order = order - 1
     features = np.empty((len(gram), rank))
     features[order] = np.tril(lower)[:, :rank]
     rest = order[rank:]  # the others are reproduced by construction
     left = float(np.max(np.abs(gram[np.ix_(rest, rest)] - features[rest] @ features[rest].T), initial=0.0))
-    if left > max(_INDEFINITE * largest, _ROUNDING_GROWTH * noise):
+    if left > max(HALF_THE_DIGITS * largest, _ROUNDING_GROWTH * noise):
         raise ValueError(
             f"The kernel matrix of view {name!r} is not positive semi-definite: entries are off by {left:.3g}; "
             f"the largest squared length is {largest:.3g}. Distances have no meaning then; use a kernel that is."

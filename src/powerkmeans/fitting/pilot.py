@@ -14,10 +14,6 @@ from powerkmeans.types import Views
 
 # rows of the sample, and rows per cluster if that is more
 PILOT_ROWS, ROWS_PER_CLUSTER = 2**14, 200
-# fewer rows than this, or than this per cluster, are not enough; nor are fewer of a view that not all samples have
-SMALLEST_PILOT, FEWEST_PER_CLUSTER = 2**12, 20
-# the sample must be this much smaller than the data to be worth it
-SMALLER = 2
 
 
 def pilot_of(task: Task) -> Task | None:
@@ -30,8 +26,9 @@ def pilot_of(task: Task) -> Task | None:
     if task.problem.dual:  # a kernel matrix is its training rows
         return None
     size = min(max(PILOT_ROWS, ROWS_PER_CLUSTER * settings.n_clusters), len(prepared.sample.weight))
-    enough = max(min(SMALLEST_PILOT, PILOT_ROWS), FEWEST_PER_CLUSTER * settings.n_clusters)
-    if size < enough or SMALLER * size > prepared.sample.n_distinct:
+    # a quarter of the rows and a tenth per cluster must be there, of a view that not all samples have too
+    enough = max(PILOT_ROWS // 4, ROWS_PER_CLUSTER // 10 * settings.n_clusters)
+    if size < enough or size > prepared.sample.n_distinct / 2:  # more than half is not worth it
         return None
     sample = subsample(prepared.sample, size, task.stream("pilot"))
     if sample.present is not None and np.min(np.sum(sample.present, axis=0)) < enough:

@@ -11,14 +11,14 @@ from powerkmeans.features.maps.base import BaseMap
 from powerkmeans.features.maps.centred import CentredMap, make_centred
 from powerkmeans.features.maps.registry import MAPS
 from powerkmeans.fitting.bandwidths import choose_bandwidths
-from powerkmeans.fitting.explicit import EXPLICIT_ROWS, Explicit, make_explicit
+from powerkmeans.fitting.explicit import Explicit, make_explicit
 from powerkmeans.fitting.mapping import make_maps, notes
 from powerkmeans.fitting.samples import draw_samples
 from powerkmeans.fitting.scatter import check_scatter, check_weighted, is_flat, weighted_means
 from powerkmeans.inputs.settings import Settings, ViewSettings
 from powerkmeans.models.answers import WORKING_PER_CLUSTER
 from powerkmeans.objective.linearised import ScatterSums, scatter_sums
-from powerkmeans.support.draws import stream, subsample
+from powerkmeans.support.draws import STATISTIC_ROWS, stream, subsample
 from powerkmeans.types import Engine, FeatureMap, Float64Array, RowSample, Views
 
 
@@ -184,7 +184,7 @@ def _without_constant(
 
 def _with_explicit(prepared: Prepared, n_clusters: int, seed: int) -> Prepared:
     """Add features of sampled rows where a view has only a kernel matrix."""
-    some = subsample(prepared.sample, max(EXPLICIT_ROWS, 2 * n_clusters), stream(seed, "explicit"))
+    some = subsample(prepared.sample, max(STATISTIC_ROWS, 2 * n_clusters), stream(seed, "explicit"))
     return prepared._replace(explicit=make_explicit(prepared.engine, prepared.maps, some, prepared.views.names))
 
 

@@ -10,10 +10,8 @@ import numpy as np
 from powerkmeans.features.bandwidth import weighted_median
 from powerkmeans.fitting.starts import place_rows
 from powerkmeans.fitting.task import Task, rows_of_view
+from powerkmeans.support.precision import ROUNDING
 from powerkmeans.types import Float64Array
-
-# reference distances this far below or above the scatter leave the range of single precision
-SMALLEST_REFERENCE = 1e-12
 
 
 def reference_distance(plain: Task) -> Float64Array:
@@ -22,9 +20,9 @@ def reference_distance(plain: Task) -> Float64Array:
     if choice == "global":
         return prepared.scatter
     if choice == "median":
-        return np.maximum(_median_scatter(plain), SMALLEST_REFERENCE * prepared.scatter)
+        return np.maximum(_median_scatter(plain), ROUNDING * prepared.scatter)
     if choice == "within":
-        return np.maximum(_spread_within(plain), SMALLEST_REFERENCE * prepared.scatter)
+        return np.maximum(_spread_within(plain), ROUNDING * prepared.scatter)
     return _given(plain, float(choice))
 
 
@@ -40,7 +38,7 @@ def _given(plain: Task, choice: float) -> Float64Array:
     """A given distance in the units of each view's features."""
     prepared = plain.prepared
     ratio = choice / prepared.scatter
-    wrong = np.flatnonzero((ratio < SMALLEST_REFERENCE) | (ratio > 1 / SMALLEST_REFERENCE))
+    wrong = np.flatnonzero((ratio < ROUNDING) | (ratio > 1 / ROUNDING))
     if len(wrong):
         raise ValueError(
             f"reference_distance={choice:g} is out of proportion to the mean squared distance of the "

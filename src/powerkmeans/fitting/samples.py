@@ -7,11 +7,11 @@ import numpy as np
 from powerkmeans.compute.engine import open_engine
 from powerkmeans.compute.sampling import multipliers, row_hashes
 from powerkmeans.support.draws import stream_seed
+from powerkmeans.support.memory import SPARE_BYTES
 from powerkmeans.types import Engine, RowSample, Views
 
+# rows that starts, landmarks and pilots are drawn from
 START_ROWS = 50_000
-# bytes that a sample of rows may take, whatever the memory budget: results do not depend on it
-SAMPLE_BYTES = 2**28
 
 
 def draw_samples(rows: Engine, views: Views, engine: object, seed: int) -> tuple[RowSample, tuple[RowSample, ...]]:
@@ -45,5 +45,6 @@ def split_sample(sample: RowSample, keys: tuple[str, ...]) -> list[RowSample]:
 
 
 def _sample_size(views: Views) -> int:
+    """Not by the memory budget: results do not depend on it."""
     row_bytes = sum(array.shape[1] * array.dtype.itemsize for array in views.arrays)
-    return int(np.clip(SAMPLE_BYTES // max(1, row_bytes), 1000, START_ROWS))
+    return int(np.clip(SPARE_BYTES // max(1, row_bytes), 1000, START_ROWS))

@@ -8,10 +8,8 @@ import numpy as np
 
 from powerkmeans.features.maps.base import BaseMap
 from powerkmeans.objective.linearised import mean_sums
+from powerkmeans.support.precision import ROUNDING
 from powerkmeans.types import Engine, Float64Array
-
-# a mean squared distance below this share of the squared norms is rounding, not structure
-FLAT = 1e-12
 
 
 def weighted_means(engine: Engine, widths: list[int]) -> list[Float64Array]:
@@ -29,7 +27,7 @@ def is_flat(
         return rounding > smallest_scatter(limits) and scatter <= rounding
     if bandwidth is not None and bandwidth <= 4 * float(limits.eps) * base.origin_length:
         return True
-    return not scatter > FLAT * base.squared_length
+    return not scatter > ROUNDING * base.squared_length
 
 
 def smallest_scatter(limits: np.finfo[Any]) -> float:
@@ -40,7 +38,7 @@ def smallest_scatter(limits: np.finfo[Any]) -> float:
 def check_scatter(name: str, base: BaseMap, scatter: float, engine: Engine) -> None:
     """Reject features that carry nothing, or whose squares leave the range of their type."""
     if base.squared_length is not None:
-        if not scatter > FLAT * base.squared_length:
+        if not scatter > ROUNDING * base.squared_length:
             raise ValueError(base.words.flat.format(view=name))
         return
     limits = np.finfo(engine.dtype)

@@ -18,17 +18,14 @@ from powerkmeans.support.draws import draw_by_weight
 from powerkmeans.support.warn import warn_caller
 from powerkmeans.types import Float64Array, Parameters, RowSample
 
-# multiples of the critical exponent at which runs begin
-CLOUD_MULTIPLE, OTHER_MULTIPLE = 0.9, 1.2
-# the multiple before which no run is taken to have converged; nor is it before this exponent, where memberships
-# are still soft
+# the cloud starts this share before the critical exponent, so that it shrinks and then parts in the order of the
+# structure; rows start as much beyond it, where they are not drawn together
+START_MARGIN = 0.2
+# the multiple of the critical exponent before which no run is taken to have converged; nor is it before this
+# exponent, where memberships are still soft: without it runs that have no critical exponent end as they begin
 SETTLE_MULTIPLE, SETTLE_EXPONENT = 1.5, -3.0
 # beyond both this exponent and this multiple of the critical one k-means does the rest: weights are hard
 HARD_EXPONENT, HARD_MULTIPLE = -15.0, 6.0
-# steps of the annealing are this much longer than to the minimum of the surrogate, and half as many will do
-RELAXATION = 1.8
-# the part of the cloud that views have to themselves where samples lack views
-SEPARATE = 0.1
 
 
 class Start(NamedTuple):
@@ -75,7 +72,7 @@ def _kinds(settings: Settings) -> list[str]:
 def _start(kind: str, settings: Settings, critical: float | None) -> Start:
     if isinstance(settings.s_init, str):
         assert critical is not None
-        multiple = CLOUD_MULTIPLE if kind == "cloud" else OTHER_MULTIPLE
+        multiple = 1 - START_MARGIN if kind == "cloud" else 1 + START_MARGIN
         s_init = -max(multiple * abs(critical), SMALLEST_START)
     else:
         s_init = settings.s_init
@@ -85,14 +82,14 @@ def _start(kind: str, settings: Settings, critical: float | None) -> Start:
 
 
 def _schedule(s_init: float, settings: Settings, critical: float | None) -> Schedule:
-    """The paper's schedule where the exponent is given; else longer steps that end as k-means."""
+    """The paper's schedule where the exponent is given; else one that ends as k-means."""
     factor, every = settings.anneal_factor, settings.anneal_every
     if not isinstance(settings.s_init, str):
         settle_below = 0.0 if critical is None else SETTLE_MULTIPLE * critical
         return Geometric(s_init, factor, 2 if isinstance(every, str) else every, settle_below)
     assert critical is not None
     settle_below = min(SETTLE_MULTIPLE * critical, SETTLE_EXPONENT)
-    limits = settle_below, min(HARD_EXPONENT, HARD_MULTIPLE * critical), RELAXATION
+    limits = settle_below, min(HARD_EXPONENT, HARD_MULTIPLE * critical)
     if isinstance(every, str):
         return Unfolding(s_init, factor, 1, *limits)
     return Geometric(s_init, factor, every, *limits)
@@ -146,7 +143,7 @@ def _place_cloud(task: Task, collapse: Collapse, rng: np.random.Generator) -> Pa
         # views that few samples have in common have few directions in common; each gets some of its own
         directions = collapse.leading(len(collapse.covariance))
         for part in task.problem.view_slices:
-            offset[:, part] += SEPARATE * cloud(*directions, n_clusters, rng)[:, part]
+            offset[:, part] += cloud(*directions, n_clusters, rng)[:, part]
     return Parameters(collapse.point + offset / collapse.column_scale, collapse.view_weights)
 
 

@@ -14,13 +14,13 @@ from powerkmeans.compute.passes import run_pass
 from powerkmeans.features.maps.centred import make_centred
 from powerkmeans.features.maps.identity import IdentityMap
 from powerkmeans.fitting.prepare import Prepared
-from powerkmeans.fitting.samples import SAMPLE_BYTES
 from powerkmeans.inputs.settings import Settings
 from powerkmeans.objective.block import block_statistics, prepare_training
 from powerkmeans.objective.updates import objective_value
 from powerkmeans.solver.mm import minimise
 from powerkmeans.solver.schedules import Hard, Schedule
 from powerkmeans.support.draws import stream, subsample
+from powerkmeans.support.memory import SPARE_BYTES
 from powerkmeans.types import (
     FeatureMap,
     Float64Array,
@@ -136,7 +136,7 @@ class Task:
         if prepared.explicit is not None:
             return prepared.explicit.sample
         row_bytes = prepared.splits[-1] * prepared.engine.dtype.itemsize
-        most = most or max(SAMPLE_BYTES // row_bytes, 10 * self.settings.n_clusters)
+        most = most or max(SPARE_BYTES // row_bytes, 10 * self.settings.n_clusters)
         sample = subsample(prepared.sample, most, rng)
         views = tuple(m(view, np) for m, view in zip(prepared.maps, sample.views, strict=True))
         if sample.present is not None:

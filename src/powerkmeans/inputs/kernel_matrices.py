@@ -11,11 +11,11 @@ from powerkmeans.features.maps.exact import check_memory
 from powerkmeans.features.maps.registry import MAPS
 from powerkmeans.inputs.settings import Settings, check_settings
 from powerkmeans.sources import is_source
+from powerkmeans.support.memory import KERNEL_ROWS
 from powerkmeans.types import Array, Views
 
 # a given kernel matrix may differ from its transpose by this share of its largest entry
 ASYMMETRY = 1e-6
-_ROWS_AT_ONCE = 512
 
 
 def check_exact_views(views: Views, settings: Settings, given: Any) -> None:
@@ -100,8 +100,8 @@ def _check_kernel_matrix(name: str, matrix: Array, counted: Array) -> None:
     diagonal = np.where(counted, matrix.diagonal(), 0).astype(np.float64)
     _check_diagonal(name, diagonal)
     margin = max(ASYMMETRY, 64 * float(np.finfo(matrix.dtype).eps)) * float(np.max(diagonal))
-    for start in range(0, len(diagonal), _ROWS_AT_ONCE):
-        part = slice(start, start + _ROWS_AT_ONCE)
+    for start in range(0, len(diagonal), KERNEL_ROWS):
+        part = slice(start, start + KERNEL_ROWS)
         rows, columns = (_dense(m) * counted[part, None] * counted for m in (matrix[part], matrix[:, part].T))
         if np.max(np.abs(rows - columns)) > margin:
             raise ValueError(f"view {name!r}: kernel='precomputed' needs a symmetric matrix.")

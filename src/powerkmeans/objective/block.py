@@ -11,6 +11,7 @@ import numpy as np
 from powerkmeans.objective.distances import smallest_share, with_differences
 from powerkmeans.objective.power_mean import power_mean
 from powerkmeans.objective.space import coefficients, inner_products, values
+from powerkmeans.support.precision import ROUNDING
 from powerkmeans.types import (
     Array,
     Block,
@@ -24,8 +25,6 @@ from powerkmeans.types import (
 
 # how many times the rounding of an expanded square may be multiplied before differences are taken instead
 LARGEST_AMPLIFICATION = 8
-# squared distances below this share of the squared norms are rounding, where there are no differences to take
-ROUNDING = 1e-13
 # finite exponents are held between this and its inverse, which single precision still takes
 STEEPEST = 1e30
 
@@ -166,7 +165,7 @@ def view_distances(block: Block, inputs: PassInput, xp: Any) -> list[Array]:
         scale = norm + center_norm
         distance += scale
         distance = xp.maximum(distance, xp.zeros((), dtype=distance.dtype, device=device_of(distance)))
-        if inputs.dual and inputs.dual[index]:  # no coordinates to take differences of
+        if inputs.dual and inputs.dual[index]:  # no coordinates to take differences of: so small it is rounding
             distance = xp.where(distance < ROUNDING * scale, xp.zeros_like(distance), distance)
         else:
             centers = inputs.projections[index].T / -2

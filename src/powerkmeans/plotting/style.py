@@ -184,7 +184,7 @@ def plain_ticks(low: float, high: float) -> list[float]:
     if len(ticks) >= _FEWEST_TICKS:
         return ticks
     decade = 10.0 ** np.floor(np.log10(high - low))
-    step = next(decade * size for size in (0.1, 0.2, 0.5, 1) if (high - low) / (decade * size) <= _MOST_TICKS)
+    step = next(decade * size for size in (0.1, 0.2, 0.5, 1, 2) if (high - low) / (decade * size) <= _MOST_TICKS)
     return [round(i * step, 12) for i in range(int(np.ceil(low / step)), int(high / step) + 1)]
 
 

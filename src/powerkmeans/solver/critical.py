@@ -7,10 +7,8 @@ import math
 import numpy as np
 from scipy.optimize import brentq
 
+from powerkmeans.support.precision import ROUNDING
 from powerkmeans.types import Float64Array
-
-# an exponent beyond this is a collapse that stays stable
-_LOWEST = -1e12
 
 
 def growth_rate(s: float, sharp: Float64Array, flat: Float64Array) -> float:
@@ -34,6 +32,6 @@ def critical_value(sharp: Float64Array, flat: Float64Array) -> float:
     low = -1.0
     while growth_rate(low, sharp, flat) < 1:
         low *= 2
-        if not math.isfinite(low) or low < _LOWEST:
+        if not math.isfinite(low) or low < -1 / ROUNDING:  # a collapse that stays stable
             return low
     return float(brentq(lambda s: growth_rate(s, sharp, flat) - 1, low, 0.0, xtol=1e-9))

@@ -7,7 +7,7 @@ import numpy as np
 from powerkmeans.objective.distances import squared_distances
 from powerkmeans.objective.space import gram_matrix
 from powerkmeans.objective.updates import column_scale, objective_value, shift_norms, updated
-from powerkmeans.solver.schedules import Phase, Schedule
+from powerkmeans.solver.schedules import QUIET, Phase, Schedule
 from powerkmeans.solver.settling import STILL, Settling, Step
 from powerkmeans.types import (
     Array,
@@ -21,9 +21,6 @@ from powerkmeans.types import (
     SolverResult,
     Status,
 )
-
-# centroids whose squared distance is below this share of the spread within clusters have not separated
-APART = 1e-4
 
 
 def minimise(
@@ -48,10 +45,10 @@ def minimise(
     for iteration in range(max_iter):
         s = schedule.after(s, settling.pace) if iteration else s
         sums = run_pass(parameters, s)
-        new = updated(parameters, sums, problem, schedule.relaxation)
-        moved = float(np.max(shift_norms(parameters, new, problem))) / schedule.relaxation**2
+        new = updated(parameters, sums, problem)
+        moved = float(np.max(shift_norms(parameters, new, problem)))
         line = _line(s, parameters, sums, moved, problem)
-        step = Step(s, sums.sizes, moved, spread_within(sums, new, problem))
+        step = Step(sums.sizes, moved, spread_within(sums, new, problem))
         history.append(line)
         settling.add(step)
         if on_iteration is not None and on_iteration(line):
@@ -82,7 +79,7 @@ def count_apart(parameters: Parameters, problem: Problem, spread: float) -> int:
 
 def groups_together(parameters: Parameters, problem: Problem, spread: float) -> Array:
     """For each centroid the first of those that it has not separated from, itself if it leads."""
-    close = np.tril(_between(parameters, problem) <= APART * spread)
+    close = np.tril(_between(parameters, problem) <= QUIET * spread)
     np.fill_diagonal(close, True)
     leader = np.argmax(close, axis=1)
     while not np.array_equal(leader, leader[leader]):

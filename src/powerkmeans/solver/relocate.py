@@ -10,10 +10,11 @@ from typing import NamedTuple
 import numpy as np
 
 from powerkmeans.objective.distances import squared_distances
+from powerkmeans.support.memory import ENTRIES
 from powerkmeans.types import Array, Float64Array, Membership
 
-_POWER_STEPS, _LLOYD_STEPS = 5, 3
-_CHUNK = 2**24
+# steps to the principal axis of a cluster, and of 2-means from there
+_SPLIT_STEPS = 3
 
 
 class Split(NamedTuple):
@@ -144,7 +145,7 @@ def _two_nearest(rows: Array, centers: Float64Array) -> tuple[np.ndarray, np.nda
     centers = centers.astype(rows.dtype)
     labels, heirs = np.empty(len(rows), dtype=np.intp), np.empty(len(rows), dtype=np.intp)
     nearest, second = np.empty(len(rows)), np.empty(len(rows))
-    step = max(1, _CHUNK // len(centers))
+    step = max(1, ENTRIES // len(centers))
     for start in range(0, len(rows), step):
         part = slice(start, start + step)
         distance = np.ascontiguousarray(squared_distances(centers, rows[part], np).T)
@@ -175,7 +176,7 @@ def _split(rows: Array, weight: Float64Array) -> Split:
 def _principal_axis(offset: Array, weight: Float64Array) -> Float64Array | None:
     """The direction in which centred rows vary most, by power iteration; None if weight is on rows that do not."""
     axis = offset[int(np.argmax(np.vecdot(offset, offset)))]
-    for _ in range(_POWER_STEPS):
+    for _ in range(_SPLIT_STEPS):
         axis = (weight * (offset @ axis)) @ offset
         length = np.linalg.norm(axis)
         if length == 0:
@@ -187,7 +188,7 @@ def _principal_axis(offset: Array, weight: Float64Array) -> Float64Array | None:
 def _two_means(offset: Array, weight: Float64Array, axis: Float64Array) -> Split | None:
     """Two centroids for centred rows, from the sides of an axis on; None if one is left without weight."""
     total, right = float(np.sum(weight)), offset @ axis > 0
-    for _ in range(_LLOYD_STEPS):
+    for _ in range(_SPLIT_STEPS):
         w_right = float(weight @ right)
         if not 0 < w_right < total:
             return None

@@ -9,26 +9,26 @@ from typing import NamedTuple, Protocol
 
 # where the power mean is the minimum for all purposes, and a run that still has not separated may end
 END_OF_ANNEALING = -200.0
-# the start where the collapse is unstable at every exponent, so that no critical one exists
+# no run starts nearer to zero: where the collapse is unstable at every exponent there is no critical one
 SMALLEST_START = 0.5
+# what log |s| may grow by, so that powers stay in the range of numbers
 _LONGEST_ANNEALING = 60.0
-# beyond it a single step is all of the annealing, and its powers may leave the range of numbers
-_LARGEST_FACTOR = 1e20
-# how long a schedule waits for growing steps, which squared steps over the spread are nothing, and its haste then
-LONGEST_WAIT, QUIET, QUICK_STEPS = 16, 1e-4, 3
+# a squared length below this share of the spread within clusters is nothing: a step that moves no centroid, a
+# distance between centroids that have not separated
+QUIET = 1e-4
+# steps of the exponent at once where no centroid moves
+HASTE = 3
 
 
 class Pace(NamedTuple):
     """What a schedule may go by.
 
     done : iterations so far
-    waited : of them, those at the present exponent
     moved : the largest squared step, over the spread within clusters
     growing : whether that step was longer than the one before
     """
 
     done: int
-    waited: int
     moved: float
     growing: bool
 
@@ -60,11 +60,6 @@ class Schedule(Protocol):
         """Over how many iterations nothing may change for the run to count as converged."""
         ...
 
-    @property
-    def relaxation(self) -> float:
-        """What multiplies each step of the centroids, below 2."""
-        ...
-
 
 @dataclass(frozen=True)
 class Geometric:
@@ -80,7 +75,6 @@ class Geometric:
     every: int = 2
     settle_below: float = 0.0
     hand_over: float = -math.inf
-    relaxation: float = 1.0
 
     def after(self, s: float, pace: Pace) -> float:
         exponent = min(pace.done // self.every * math.log(self.factor), _LONGEST_ANNEALING)
@@ -109,11 +103,11 @@ class Unfolding(Geometric):
     every: int = 1
 
     def after(self, s: float, pace: Pace) -> float:
-        if self.factor == 1 or (pace.growing and pace.waited < LONGEST_WAIT):
+        if self.factor == 1 or pace.growing:
             return s
-        steps = QUICK_STEPS if pace.moved < QUIET else 1
-        faster = self.factor**steps if self.factor < _LARGEST_FACTOR else math.exp(_LONGEST_ANNEALING)
-        return max(s * faster, self.s_init * math.exp(_LONGEST_ANNEALING))
+        longest = math.exp(_LONGEST_ANNEALING)
+        faster = min(self.factor, longest) ** (HASTE if pace.moved < QUIET else 1)
+        return max(s * faster, self.s_init * longest)
 
 
 @dataclass(frozen=True)
@@ -122,7 +116,6 @@ class Hard:
 
     s_init: float = -math.inf
     window: int = 1
-    relaxation: float = 1.0
 
     def after(self, s: float, pace: Pace) -> float:
         return -math.inf

@@ -8,24 +8,23 @@ from typing import NamedTuple
 import numpy as np
 
 from powerkmeans.solver.schedules import Pace, Phase
+from powerkmeans.support.precision import ROUNDING
 from powerkmeans.types import Float64Array
 
 # a spread below this share of the scatter leaves nothing to explain
 NEGLIGIBLE = 1e-14
 # a squared length below this share of the scatter is rounding
-STILL = 1e-24
+STILL = ROUNDING**2
 
 
 class Step(NamedTuple):
     """What one iteration did.
 
-    s : the exponent
     sizes : of the clusters
-    moved : the largest squared step of a centroid, before relaxation
+    moved : the largest squared step of a centroid
     spread : mean squared distance to the nearest centroid
     """
 
-    s: float
     sizes: Float64Array
     moved: float
     spread: float
@@ -41,21 +40,19 @@ class Settling:
 
     def __init__(self, window: int) -> None:
         self._recent: deque[Step] = deque(maxlen=window)
-        self._window, self._done, self._waited = window, 0, 0
+        self._window, self._done = window, 0
 
     def add(self, step: Step) -> None:
         """Take in an iteration."""
-        same = bool(self._recent) and self._recent[-1].s == step.s
         self._recent.append(step)
         self._done += 1
-        self._waited = self._waited + 1 if same else 1
 
     @property
     def pace(self) -> Pace:
         """What the schedule goes by."""
         last = self._recent[-1]
         growing = len(self._recent) > 1 and last.moved > self._recent[-2].moved
-        return Pace(self._done, self._waited, last.moved / last.spread if last.spread > 0 else 0.0, growing)
+        return Pace(self._done, last.moved / last.spread if last.spread > 0 else 0.0, growing)
 
     def ends(self, phase: Phase, tol: float) -> bool:
         """Whether centroids that move as these did end a run in such a phase."""

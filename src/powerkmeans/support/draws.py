@@ -13,8 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state as as_random_state
 
+from powerkmeans.support.memory import ENTRIES
 from powerkmeans.support.values import random_state as check_random_state
 from powerkmeans.types import Float64Array, RowSample
+
+# rows that a median, a covariance or a comparison is taken on: more do not change it by a percent
+STATISTIC_ROWS = 2000
 
 
 def stream(seed: int, *purpose: str) -> np.random.Generator:
@@ -33,6 +37,11 @@ def draw_seed(random_state: Any) -> int:
     if random_state is None or isinstance(random_state, np.random.Generator):
         return int(np.random.default_rng(random_state).integers(2**31 - 1))
     return int(as_random_state(random_state).randint(2**31 - 1))
+
+
+def affordable_rows(n_columns: int, entries: int = ENTRIES) -> int:
+    """How many rows a statistic is taken on: a constant, fewer where they are wide."""
+    return int(np.clip(entries // n_columns, STATISTIC_ROWS // 20, STATISTIC_ROWS))
 
 
 def draw_by_weight(times: Float64Array, weight: Float64Array, size: int) -> tuple[NDArray[np.intp], Float64Array]:

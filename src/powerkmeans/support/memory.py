@@ -15,6 +15,13 @@ except ImportError:  # not on Windows
     resource = None  # type: ignore[assignment]
 
 GIB = 2**30
+# bytes that every machine has to spare: nobody asks the system before they are taken
+SPARE_BYTES = 2**28
+# numbers that a temporary array may hold; and rows, where a pair of them takes more than a product, or many fits
+ENTRIES = 2**24
+FEW_ENTRIES = ENTRIES // 8
+# rows of the smallest block; and those of a kernel matrix, which are as wide as there are samples
+SMALLEST_BLOCK, KERNEL_ROWS = 32, 512
 # where control groups of the second version may be mounted, and that of the first version for memory
 _SECOND, _FIRST = ("sys/fs/cgroup", "sys/fs/cgroup/unified"), "sys/fs/cgroup/memory"
 

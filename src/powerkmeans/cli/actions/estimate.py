@@ -16,7 +16,7 @@ from powerkmeans.cli.modelling import fitted
 from powerkmeans.cli.terminal import Terminal, facts, heading
 from powerkmeans.compute.options import engine_options
 from powerkmeans.estimators import KernelPowerKMeans, MultiViewPowerKMeans
-from powerkmeans.fitting.pilot import PILOT_ROWS, ROWS_PER_CLUSTER, SMALLER
+from powerkmeans.fitting.pilot import PILOT_ROWS, ROWS_PER_CLUSTER
 from powerkmeans.support.memory import available_memory
 
 # rows of the first probe, at least so many and so many per cluster; the second has that many times as many
@@ -115,7 +115,7 @@ def _seconds(probes: list[Probe], n: int, pass_seconds: float) -> float:
     if large.model._fit.model.problem.dual:
         return large.seconds * (n / large.n_rows) ** 2
     pilot = max(PILOT_ROWS, ROWS_PER_CLUSTER * large.model.n_clusters)
-    annealed = pilot if n >= SMALLER * pilot else n
+    annealed = pilot if n >= 2 * pilot else n
     each = [probe.seconds / probe.iterations for probe in (small, large)]
     a_row = max(0.0, each[1] - each[0]) / max(1, large.n_rows - small.n_rows)
     annealing = large.iterations * (each[1] + a_row * (annealed - large.n_rows))

@@ -14,10 +14,8 @@ import numpy as np
 from powerkmeans.features.kernels import KERNELS
 from powerkmeans.features.maps.centred import CentredMap, make_centred
 from powerkmeans.features.maps.packing import Packing
-from powerkmeans.support.draws import stream, subsample
+from powerkmeans.support.draws import STATISTIC_ROWS, stream, subsample
 from powerkmeans.types import Array, FeatureMap, Float64Array, RowSample
-
-ORIGIN_ROWS = 500
 
 
 class MapWords(NamedTuple):
@@ -148,9 +146,9 @@ class MapRequest:
     def origin(self) -> Float64Array:
         """A point amid the rows, for numerics alone: shift-invariant kernels do not notice where zero is.
 
-        The median of a few hundred rows, which no outlier moves; zero for sparse rows, which stay sparse.
+        The median of some rows, which no outlier moves; zero for sparse rows, which stay sparse.
         """
-        (view,) = subsample(self.sample, ORIGIN_ROWS, self.stream("origin")).views
+        (view,) = subsample(self.sample, STATISTIC_ROWS, self.stream("origin")).views
         return np.zeros(view.shape[1]) if hasattr(view, "toarray") else np.median(view.astype(np.float64), axis=0)
 
 

@@ -16,17 +16,13 @@ from powerkmeans.features.maps.centred import CentredMap
 from powerkmeans.features.maps.overflow import largest_entry, length_bound, longest_square
 from powerkmeans.features.maps.packing import ArrayEntry, Packing, PlainEntry
 from powerkmeans.features.pairs import as_dense
-from powerkmeans.support.memory import GIB, available_memory
+from powerkmeans.support.memory import GIB, KERNEL_ROWS, available_memory
+from powerkmeans.support.precision import HALF_THE_DIGITS
 from powerkmeans.types import Array, Float64Array, array_namespace
 
 PRECOMPUTED = "precomputed"
 # units of rounding that a kernel value is taken to carry
 _ROUNDING = 64
-# a diagonal whose entries differ by no more than this share is even
-_EVEN = 1e-6
-_ROWS_AT_ONCE = 512
-# shares of a model file add up to one within this
-_SUM = 1e-6
 _FLAT_MATRIX = (
     "The kernel matrix of view {view!r} is flat: to rounding, all samples are the same point; there is nothing to "
     "cluster."
@@ -142,7 +138,7 @@ class ExactMap(BaseMap):
         return self
 
     def flaw(self) -> str | None:
-        if not abs(float(np.sum(self.share)) - 1) < _SUM:
+        if not abs(float(np.sum(self.share)) - 1) < HALF_THE_DIGITS:
             return "share must add up to 1"
         if len(self.keys) and self.keys.dtype != np.uint64:
             return "keys must be one for each sample, or none"
@@ -251,12 +247,12 @@ def _make_given(matrix: Array, share: Float64Array, kernel: str) -> ExactMap:
     diagonal = matrix.diagonal().astype(np.float64)
     counted = diagonal[share > 0]
     noise = _ROUNDING * float(np.finfo(matrix.dtype).eps * np.max(counted))
-    uneven = float(np.ptp(counted)) > max(_EVEN * float(np.max(counted)), noise)
+    uneven = float(np.ptp(counted)) > max(HALF_THE_DIGITS * float(np.max(counted)), noise)
     nothing = np.zeros(0)
     made = ExactMap(nothing, np.zeros((0, 0)), share, diagonal, nothing, kernel, 0.0, noise, training=True)
     if not uneven:
         return made
-    steps = (slice(start, start + _ROWS_AT_ONCE) for start in range(0, len(diagonal), _ROWS_AT_ONCE))
+    steps = (slice(start, start + KERNEL_ROWS) for start in range(0, len(diagonal), KERNEL_ROWS))
     return replace(made, keys=np.concatenate([row_keys(made(matrix[rows], np)) for rows in steps]))
 
 

@@ -14,10 +14,8 @@ from powerkmeans.features.maps.packing import ArrayEntry, Packing, PlainEntry, a
 from powerkmeans.features.pairs import as_dense
 from powerkmeans.features.size import size_rule, suggest_n_components
 from powerkmeans.support.draws import subsample
+from powerkmeans.support.precision import ROUNDING
 from powerkmeans.types import Array, Float64Array
-
-# below this share of the largest, eigenvalues of the landmarks' kernel are rounding
-SMALLEST_EIGENVALUE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -90,7 +88,7 @@ def make_nystroem(origin: Float64Array, rows: Array, kernel: str, bandwidth: flo
     landmarks = as_dense(rows).astype(np.float64) - origin
     longest_square(landmarks, bandwidth)
     values, vectors = np.linalg.eigh(KERNELS[kernel].gram(landmarks, landmarks, bandwidth))
-    kept = values > SMALLEST_EIGENVALUE * values[-1]
+    kept = values > ROUNDING * values[-1]
     return NystroemMap(origin, landmarks, vectors[:, kept] / np.sqrt(values[kept]), kernel, float(bandwidth))
 
 

@@ -16,10 +16,9 @@ from powerkmeans.models.files.flaws import Flaw
 from powerkmeans.models.files.schema import Scope
 from powerkmeans.models.files.values import check_packed
 from powerkmeans.models.files.versions import upgraded
+from powerkmeans.support.precision import HALF_THE_DIGITS
 from powerkmeans.types import Array
 
-# shares and weights add up to one within this
-_SUM = 1e-6
 _MAY_LACK = {"baseline"}
 
 
@@ -54,7 +53,7 @@ def check_arrays(header: Mapping[str, Any], arrays: Mapping[str, Array], scope: 
 
 
 def _check_sum(name: str, values: Array) -> None:
-    if not abs(float(np.sum(values)) - 1) < _SUM:
+    if not abs(float(np.sum(values)) - 1) < HALF_THE_DIGITS:
         raise Flaw(f"{name!r} must add up to 1")
 
 
