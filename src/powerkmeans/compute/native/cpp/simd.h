@@ -1,5 +1,5 @@
 // Vectors of the width that the target has, and the functions of them that a pass needs. Written with the vector
-// extensions that GCC and Clang share; the accuracies are those of tests/unit/test_kernels.py.
+// extensions that GCC and Clang share; the accuracies are those of tests/compute/test_kernels.py.
 #pragma once
 
 #include <cmath>
