@@ -102,19 +102,24 @@ def lengths(tree: ast.Module) -> list[int]:
 def passes(n_samples: int) -> Counter[str]:
     """Runs of block functions over as many rows, by function, in a default fit of two views."""
     counted: Counter[str] = Counter()
-    original = RowEngine.map_blocks
+    originals = {name: getattr(RowEngine, name) for name in ("fold", "map_blocks")}
 
-    def counting(engine: Any, function: Any, parameters: Any) -> Any:
-        if engine.n_samples == n_samples:
-            stored = "stored features" if getattr(engine, "stored", False) else "rows"
-            counted[f"{getattr(function, '__qualname__', function)} over {stored}"] += 1
-        return original(engine, function, parameters)
+    def counting(original: Callable[..., Any]) -> Callable[..., Any]:
+        def run(engine: Any, function: Any, parameters: Any) -> Any:
+            if engine.n_samples == n_samples:
+                stored = "stored features" if getattr(engine, "stored", False) else "rows"
+                counted[f"{getattr(function, '__qualname__', function)} over {stored}"] += 1
+            return original(engine, function, parameters)
 
-    RowEngine.map_blocks = counting
+        return run
+
+    for name, original in originals.items():
+        setattr(RowEngine, name, counting(original))
     try:
         MultiViewPowerKMeans(5, random_state=0).fit(two_views(n_samples))
     finally:
-        RowEngine.map_blocks = original
+        for name, original in originals.items():
+            setattr(RowEngine, name, original)
     return counted
 
 
