@@ -109,6 +109,7 @@ RULES: dict[str, Rule] = {
     "smallest start: 1": Rule("above s = -1", {_STARTS + "SMALLEST_START": 1.0}),
     "greedy k-means++": Rule("the best of 2 + log k draws; the first", {_SOLVER + "starts._draw": _one_draw}),
     # annealing
+    "longer steps": Rule("steps are 1.8 times as long; 1", {_STARTS + "RELAXATION": 1.0}),
     "waiting": Rule("s stays while steps grow; never", {_STARTS + "Unfolding": _Restless}),
     "hurrying": Rule("s goes three steps at once where nothing moves; one", {_SCHEDULES + "HASTE": 1}),
     "waiting and hurrying": Rule("neither", {_STARTS + "Unfolding": _steady}),

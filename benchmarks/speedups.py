@@ -37,6 +37,7 @@ def _geometric(s_init: float, factor: float, _: int, *limits: float) -> Geometri
 WITHOUT: dict[str, list[tuple[Any, str, Any]]] = {
     "all of them": [],
     "compiled kernel": [(None, "engine", "numpy")],
+    "longer steps (1.8)": [(starts, "RELAXATION", 1.0), (None, "anneal_every", 2)],
     "waiting and hurrying": [(starts, "Unfolding", _geometric)],
     "k-means beyond |s| = 15": [(starts, "HARD_EXPONENT", -math.inf)],
     "pilot sample": [(pilot, "PILOT_ROWS", 2**62)],

@@ -115,7 +115,8 @@ def test_displacements_grow_as_predicted(name, s):
     assert measured == pytest.approx(growth_rate(s, collapse.sharp, collapse.flat), rel=1e-3)
 
 
-def test_the_objective_falls_within_one_exponent(membership):
+@pytest.mark.parametrize("relaxation", [1.0, 1.8])
+def test_the_objective_falls_within_one_exponent(membership, relaxation):
     rng = np.random.default_rng(1)
     views = [rng.normal(size=(80, 3)) * 2, rng.normal(size=(80, 2))]
     views[0][:40] += 4
@@ -123,7 +124,7 @@ def test_the_objective_falls_within_one_exponent(membership):
     problem = Problem(membership, (0, 3, 5), 0.7 * scatter, scatter, entropy=20.0)
     start = Parameters(rng.normal(size=(3, 5)), np.array([0.5, 0.5]))
     run_pass = pass_over(make_engine(views, rng.uniform(0.5, 2, 80)), problem)
-    schedule = Geometric(-2.0, 1.0)
+    schedule = Geometric(-2.0, 1.0, relaxation=relaxation)
     history = minimise(run_pass, start, schedule=schedule, problem=problem, tol=0.0, max_iter=40).history
     values = np.array([line.objective for line in history])
     assert np.all(np.diff(values) <= 1e-10 * np.abs(values[0]))

@@ -38,13 +38,13 @@ def problems(draw):
     return make_engine(views, weight, present=present), problem, Parameters(start, alpha)
 
 
-@given(problems(), st.sampled_from([-0.2, -1.0, -3.0, -15.0, -100.0]))
-def test_objective_never_rises_at_fixed_s(drawn, s):
+@given(problems(), st.sampled_from([-0.2, -1.0, -3.0, -15.0, -100.0]), st.sampled_from([0.5, 1.0, 1.5, 1.8, 1.99]))
+def test_objective_never_rises_at_fixed_s(drawn, s, relaxation):
     engine, problem, start = drawn
     result = minimise(
         pass_over(engine, problem),
         start,
-        schedule=Geometric(s, 1.0, 1),
+        schedule=Geometric(s, 1.0, 1, relaxation=relaxation),
         problem=problem,
         tol=0.0,
         max_iter=25,

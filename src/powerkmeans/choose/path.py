@@ -12,7 +12,7 @@ from powerkmeans.estimators.listeners import Printer
 from powerkmeans.fitting.baseline import chance_shares
 from powerkmeans.fitting.collapse import Collapse, find_collapse
 from powerkmeans.fitting.moves import improve, one_less, one_more
-from powerkmeans.fitting.starts import START_MARGIN, Start, place, plan_starts
+from powerkmeans.fitting.starts import RELAXATION, START_MARGIN, Start, place, plan_starts
 from powerkmeans.fitting.task import Task
 from powerkmeans.models.model import Restart
 from powerkmeans.objective.block import block_labels, prepare
@@ -174,7 +174,7 @@ def slow_annealing(task: Task) -> tuple[Float64Array, Array, Parameters]:
     """
     collapse = find_collapse(task)
     s_init = -max((1 - START_MARGIN) * abs(collapse.critical), _SMALLEST_START)
-    schedule = Geometric(s_init, task.settings.anneal_factor, _EVERY, s_init)
+    schedule = Geometric(s_init, task.settings.anneal_factor, _EVERY, s_init, relaxation=RELAXATION)
     start = Start("cloud", s_init, schedule)
     placed = _shrunk(place(start, task, collapse, task.stream("start", "0")), collapse)
     result = task.descend(placed, schedule, max_iter=_MAX_ITER)

@@ -26,6 +26,9 @@ START_MARGIN = 0.2
 SETTLE_MULTIPLE, SETTLE_EXPONENT = 1.5, -3.0
 # beyond both this exponent and this multiple of the critical one k-means does the rest: weights are hard
 HARD_EXPONENT, HARD_MULTIPLE = -15.0, 6.0
+# steps of the annealing are this much longer than to the minimum of the surrogate: of those that take a separation
+# to its end fewer will do
+RELAXATION = 1.8
 
 
 class Start(NamedTuple):
@@ -82,14 +85,14 @@ def _start(kind: str, settings: Settings, critical: float | None) -> Start:
 
 
 def _schedule(s_init: float, settings: Settings, critical: float | None) -> Schedule:
-    """The paper's schedule where the exponent is given; else one that ends as k-means."""
+    """The paper's schedule where the exponent is given; else longer steps that end as k-means."""
     factor, every = settings.anneal_factor, settings.anneal_every
     if not isinstance(settings.s_init, str):
         settle_below = 0.0 if critical is None else SETTLE_MULTIPLE * critical
         return Geometric(s_init, factor, 2 if isinstance(every, str) else every, settle_below)
     assert critical is not None
     settle_below = min(SETTLE_MULTIPLE * critical, SETTLE_EXPONENT)
-    limits = settle_below, min(HARD_EXPONENT, HARD_MULTIPLE * critical)
+    limits = settle_below, min(HARD_EXPONENT, HARD_MULTIPLE * critical), RELAXATION
     if isinstance(every, str):
         return Unfolding(s_init, factor, 1, *limits)
     return Geometric(s_init, factor, every, *limits)

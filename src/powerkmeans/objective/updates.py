@@ -13,12 +13,18 @@ from powerkmeans.support.precision import ROUNDING
 from powerkmeans.types import Float64Array, Parameters, PassStatistics, Problem
 
 
-def updated(old: Parameters, sums: PassStatistics, problem: Problem) -> Parameters:
-    """One step of majorise-minimise: centroids first, then view weights at the new centroids."""
-    centers = updated_centers(old, sums, problem)
+def updated(old: Parameters, sums: PassStatistics, problem: Problem, relaxation: float = 1.0) -> Parameters:
+    """One step of majorise-minimise: centroids first, then view weights at the new centroids.
+
+    ``relaxation`` multiplies the centroids' step to the minimum of the surrogate. The surrogate is quadratic in
+    them, so it falls for any value between 0 and 2, and so does the objective.
+    """
+    minimum = updated_centers(old, sums, problem)
+    centers = minimum if relaxation == 1 else old.centers + relaxation * (minimum - old.centers)
     if len(old.view_weights) == 1:
         return Parameters(centers, old.view_weights)
-    return Parameters(centers, best_weights(view_losses(centers - old.centers, sums, problem), problem))
+    losses = view_losses(minimum - old.centers, relaxation, sums, problem)
+    return Parameters(centers, best_weights(losses, problem))
 
 
 def updated_centers(old: Parameters, sums: PassStatistics, problem: Problem) -> Float64Array:
@@ -30,14 +36,14 @@ def updated_centers(old: Parameters, sums: PassStatistics, problem: Problem) -> 
     return centers
 
 
-def view_losses(step: Float64Array, sums: PassStatistics, problem: Problem) -> Float64Array:
-    """View l's part of the surrogate at the centroids moved by ``step`` (delta).
+def view_losses(step: Float64Array, relaxation: float, sums: PassStatistics, problem: Problem) -> Float64Array:
+    """View l's part of the surrogate at the centroids moved by ``relaxation`` (rho) times ``step`` (delta).
 
-    ``c_l = sum_j [D_jl - N_jl ||delta_jl||^2] + sum_j R_jl eta_l``, where ``delta`` leads to the weighted means:
-    the scatter about those is that about any point less the mass times the squared distance.
+    ``c_l = sum_j [D_jl - rho (2 - rho) N_jl ||delta_jl||^2] + sum_j R_jl eta_l``, where ``delta`` leads to the
+    weighted means: the scatter about those is that about any point less the mass times the squared distance.
     """
     shifts = inner_products(step, step, problem)
-    explained = np.sum(sums.scatter - sums.mass * shifts, axis=0)
+    explained = np.sum(sums.scatter - relaxation * (2 - relaxation) * sums.mass * shifts, axis=0)
     return explained + np.sum(sums.residual, axis=0) * problem.reference_distance
 
 

@@ -45,8 +45,8 @@ def minimise(
     for iteration in range(max_iter):
         s = schedule.after(s, settling.pace) if iteration else s
         sums = run_pass(parameters, s)
-        new = updated(parameters, sums, problem)
-        moved = float(np.max(shift_norms(parameters, new, problem)))
+        new = updated(parameters, sums, problem, schedule.relaxation)
+        moved = float(np.max(shift_norms(parameters, new, problem))) / schedule.relaxation**2
         line = _line(s, parameters, sums, moved, problem)
         step = Step(sums.sizes, moved, spread_within(sums, new, problem))
         history.append(line)

@@ -60,6 +60,11 @@ class Schedule(Protocol):
         """Over how many iterations nothing may change for the run to count as converged."""
         ...
 
+    @property
+    def relaxation(self) -> float:
+        """What multiplies each step of the centroids, below 2."""
+        ...
+
 
 @dataclass(frozen=True)
 class Geometric:
@@ -75,6 +80,7 @@ class Geometric:
     every: int = 2
     settle_below: float = 0.0
     hand_over: float = -math.inf
+    relaxation: float = 1.0
 
     def after(self, s: float, pace: Pace) -> float:
         exponent = min(pace.done // self.every * math.log(self.factor), _LONGEST_ANNEALING)
@@ -116,6 +122,7 @@ class Hard:
 
     s_init: float = -math.inf
     window: int = 1
+    relaxation: float = 1.0
 
     def after(self, s: float, pace: Pace) -> float:
         return -math.inf

@@ -21,7 +21,7 @@ class Step(NamedTuple):
     """What one iteration did.
 
     sizes : of the clusters
-    moved : the largest squared step of a centroid
+    moved : the largest squared step of a centroid, before relaxation
     spread : mean squared distance to the nearest centroid
     """
 
