@@ -37,4 +37,4 @@ def pilot_of(task: Task) -> Task | None:
     views = Views(prepared.views.names, sample.views, weight.astype(prepared.engine.dtype), sample.present)
     rows = open_engine(settings.engine, views)
     engine = through_maps(rows, prepared.maps, settings)
-    return replace(task, prepared=prepared._replace(rows=rows, engine=engine, views=views))
+    return replace(task, prepared=prepared._replace(engine=engine, views=views))

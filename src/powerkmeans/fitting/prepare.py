@@ -26,12 +26,11 @@ class Prepared(NamedTuple):
     """Rows mapped by centred feature maps, with what was measured on the way.
 
     ``views`` are those that say anything; ``scatter`` is that of the scaled features. ``sample`` has rows of all
-    views together, ``samples`` distinct ones of each view by itself. ``rows`` is the engine on the raw rows.
+    views together, ``samples`` distinct ones of each view by itself.
     ``explicit`` has features of sampled rows where a view's kernel is exact. ``left_out`` names the views that say
     nothing.
     """
 
-    rows: Engine
     engine: Engine
     views: Views
     maps: tuple[CentredMap, ...]
@@ -101,7 +100,6 @@ def _prepare(views: Views, chosen: tuple[ViewSettings, ...], settings: Settings,
     for name, base, value in zip(views.names, maps, centred.scatter.tolist(), strict=True):
         check_scatter(name, base, value, centred.engine)
     prepared = Prepared(
-        rows=rows,
         views=views,
         sample=sample,
         samples=samples,

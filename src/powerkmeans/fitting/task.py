@@ -109,7 +109,6 @@ class Task:
         rows = open_engine(self.settings.engine, views)
         widths = [view.shape[1] for view in sample.views]
         changed = prepared._replace(
-            rows=rows,
             engine=rows.with_features(tuple(map(IdentityMap, widths)), keep=True),
             views=views,
             maps=tuple(make_centred(IdentityMap(width), np.zeros(width), dtype) for width in widths),

@@ -164,6 +164,10 @@ def _membership(name: str, value: Any) -> Any:
     return word(*MEMBERSHIPS)(name, value)  # those that are registered when it is asked
 
 
+def _kernel(name: str, value: Any) -> Any:
+    return word(*KERNELS, PRECOMPUTED)(name, value)
+
+
 def _feature_map(name: str, value: Any) -> Any:
     return word(*MAPS)(name, value)
 
@@ -198,7 +202,7 @@ _DEFAULTS = {"feature_map": "nystroem", "kernel": "rbf", "bandwidth": "median", 
 _CHECKS: dict[str, Check] = {
     "n_clusters": integer(1),
     "feature_map": _feature_map,
-    "kernel": word(*KERNELS, PRECOMPUTED),
+    "kernel": _kernel,
     "bandwidth": word_or(("median", "scale"), POSITIVE, "a finite number > 0"),
     "n_components": _AUTO_OR_COUNT,
     "membership": _membership,

@@ -100,7 +100,7 @@ class Geometric:
 
 @dataclass(frozen=True)
 class Unfolding(Geometric):
-    """``s`` grows by ``factor`` an iteration; not at all while clusters separate, faster where nothing moves.
+    """``s`` grows by ``factor`` per iteration; not at all while clusters separate, faster where nothing moves.
 
     Separation begins as a displacement that each iteration multiplies: steps that grow. The schedule waits for
     it to run its course, and is three steps quicker where the largest one is negligible.
