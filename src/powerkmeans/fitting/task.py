@@ -94,11 +94,15 @@ class Task:
         n_views = len(self.problem.scatter)
         return np.full(n_views, 1 / n_views)
 
-    @cached_property
+    @property
     def on_explicit(self) -> Task:
         """The same problem on the explicit features of sampled rows; itself unless a view is dual."""
-        explicit = self.prepared.explicit
-        return self if explicit is None else self.on_features(explicit.sample)
+        return self if self.prepared.explicit is None else self._explicit
+
+    @cached_property
+    def _explicit(self) -> Task:  # never the task itself: in a cycle its features would outlive the fit
+        assert self.prepared.explicit is not None
+        return self.on_features(self.prepared.explicit.sample)
 
     def on_features(self, sample: RowSample) -> Task:
         """The same problem on given features, one array per view; weights are scaled to those of all rows."""
