@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
 from powerkmeans import KernelPowerKMeans
+from powerkmeans.compute.engine import RowEngine
 from powerkmeans.fitting.finish import reordered
 from powerkmeans.types import Iteration
 
@@ -26,3 +30,23 @@ def test_empty_clusters_come_last_in_the_history_too():
     model = KernelPowerKMeans(5, random_state=0).fit(X)
     assert model.history_["groups"].shape == (model.n_iter_, 5)
     assert len(np.unique(model.history_["groups"][-1][:3])) == 3
+
+
+def test_what_a_fit_held_is_gone_when_it_ends():
+    X = np.random.default_rng(0).normal(size=(300, 4))
+    engines, original = [], RowEngine.with_features
+
+    def remembered(*arguments, **options):
+        engines.append(weakref.ref(engine := original(*arguments, **options)))
+        return engine
+
+    gc.collect()
+    gc.disable()
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(RowEngine, "with_features", remembered)
+            KernelPowerKMeans(3, random_state=0, advice=False).fit(X)
+        assert engines
+        assert [engine() for engine in engines] == [None] * len(engines)
+    finally:
+        gc.enable()
