@@ -109,9 +109,7 @@ def largest_rise(
         sums = case.sums(parameters, problem)
         values.append(objective_value(float(sums.loss), parameters, problem))
         problem = problem if renew is None else renew(problem, sums)
-        new = updated(parameters, sums, problem)
-        further = (step - 1) * (new.centers - parameters.centers)
-        parameters = replace(new, centers=new.centers + further)
+        parameters = updated(parameters, sums, problem, step)
     entropy = problem.entropy if math.isfinite(problem.entropy) and len(parameters.view_weights) > 1 else 0.0
     scatter = float(np.sum(case.weight)) * float(case.start.view_weights @ problem.scatter)
     size = max(float(np.max(np.abs(values))), entropy, SMALLEST * scatter)

@@ -78,7 +78,9 @@ def test_several_views_with_rows_missing_from_some():
         for start in range(0, len(X), 200):
             stream.partial_fit({name: view[order[start : start + 200]] for name, view in views.items()})
     assert stream.view_weights_ == pytest.approx(batch.view_weights_, abs=0.1)
-    assert -stream.score(views) <= 1.02 * -batch.score(views)
+    # scores are taken at ``s_``, which is that of the first rows here and that of all there; distances compare
+    costs = [np.mean(np.min(model.transform(views), axis=1) ** 2) for model in (stream, batch)]
+    assert costs[0] <= 1.02 * costs[1]
 
 
 def test_one_step_is_that_of_the_paper_text():

@@ -42,7 +42,7 @@ def _chance_share(task: Task, index: int) -> float:
     problem = task.on_explicit.problem
     values, feature_map = rows_of_view(task, index)
     width = values.views[0].shape[1]
-    if affordable_rows(width) < 2 * _DIRECTIONS:  # too few to know them: such a view is taken for unexplainable
+    if ENTRIES // width < 2 * _DIRECTIONS:  # too few rows to know them: such a view is taken for unexplainable
         return 1.0
     rows = values if task.problem.is_dual(index) else present_rows(task.prepared.sample, index)
     if len(rows.weight) < 2:  # so few samples have it, or differ in it, that none was drawn
