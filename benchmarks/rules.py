@@ -198,9 +198,25 @@ _RANGE = "keeps numbers inside their type"
 _MEMORY = "bounds memory; answers hardly depend on it"
 _SPEED = "how work is cut up; answers do not depend on it"
 _REFUSES = "input beyond it is refused, with a message"
+_GRAPH = "of the graph, not of the kernels that are ablated here: docs/graph.md has its measurements"
 _RARE = "bounds work on data that no set here has"
 # numbers that no result hangs on: limits of arithmetic, of memory, and of what is accepted
 GUARDS: dict[str, str] = {
+    "features.graph.agreement.COMPARED_ROWS": _SPEED,
+    "features.graph.agreement.CLEAR": _GRAPH,
+    "features.graph.build._TYPICAL_ROWS": "a median, which more rows do not change by a percent",
+    "features.graph.build.MORE_DIRECTIONS": _GRAPH,
+    "features.graph.edge._POINTS": "a median of a known law, to three digits",
+    "features.graph.neighbours.TILE_NUMBERS": _SPEED,
+    "features.graph.neighbours._GROUPS": _SPEED,
+    "features.graph.shares.LEAST_SHARE": "a view that says nothing keeps a weight that is nothing",
+    "features.graph.spectrum.DEGREE_FLOOR": _GRAPH,
+    "features.graph.spectrum.DENSE_LANDMARKS": _SPEED,
+    "features.graph.votes.FAR_AT_HALF": "the unit of outlier scores; no order depends on it",
+    "features.maps.graph.MANY_LANDMARKS": _GRAPH,
+    "features.maps.graph.LANDMARKS_PER_CLUSTER": _GRAPH,
+    "fitting.features.UNCLEAR": _GRAPH,
+    "fitting.fused._COPIES": _MEMORY,
     "solver.settling.NEGLIGIBLE": _ROUNDING,
     "solver.schedules._LONGEST_ANNEALING": _RANGE,
     "fitting.collapse.QUICK_STEPS": "the value of the rule 'quick subspace'",

@@ -95,7 +95,10 @@ def check_packing(name: str) -> None:
     base = made(name, rows())
     entries = {entry: getattr(base, entry) for entry in base.packing.entries}
     arrays = [array for array in base.packing.arrays(entries) if array != "mean"]
-    assert sorted([*entries, *arrays]) == sorted(field.name for field in fields(base))
+    named = {*entries, *arrays}
+    rest = {field.name: field.default for field in fields(base) if field.name not in named}
+    assert named | set(rest) == {field.name for field in fields(base)}
+    assert all(getattr(base, field) is default for field, default in rest.items())  # of another form of the map
     again = type(base)(**entries, **{array: getattr(base, array) for array in arrays})
     assert np.array_equal(again(rows(), np), base(rows(), np))
     assert np.array_equal(pickle.loads(pickle.dumps(base))(rows(), np), base(rows(), np))

@@ -27,7 +27,7 @@ PRESENT = np.ones((24, 2), dtype=bool)
 LABELS = np.repeat([0, 1, 2], 8)
 MODULES = {"metrics": powerkmeans.metrics, "report": powerkmeans.report, "sc": powerkmeans.sc}
 KERNELS = ("rbf", "laplacian", "matern12", "matern32", "matern52", "rational_quadratic", "precomputed")
-MAPS = ("rff", "orf", "nystroem", "identity", "exact")
+MAPS = ("rff", "orf", "nystroem", "identity", "exact", "graph", "auto")
 
 
 @dataclass(frozen=True)
@@ -70,11 +70,12 @@ KINDS: dict[str, Kind] = {
     "sample_weight": data(None, WEIGHT, 2.0, WEIGHT.tolist()),
     "present": data(None),
     "n_clusters": count(1, valid=(1, 3, np.int32(4))),
-    "feature_map": words(*MAPS, valid=("rff", "orf", "nystroem", "identity")),
+    "feature_map": words(*MAPS, valid=("rff", "orf", "nystroem", "identity", "graph")),
     "kernel": words(*KERNELS, valid=("rbf", "matern32", "rational_quadratic")),
     "bandwidth": _BANDWIDTH,
     "n_components": _AUTO_COUNT,
-    "membership": words("fuzzy", "possibilistic"),
+    "n_neighbors": count(1, valid=(1, 3, np.int64(5))),
+    "membership": words("auto", "fuzzy", "possibilistic"),
     "fuzziness": number(lambda m: 1 < m < np.inf, valid=(2, 1.5)),
     "reference_distance": number(lambda x: 0 < x < np.inf, "global", "median", "within", valid=(1, 0.5)),
     "s_init": number(lambda s: s < 0, "auto", valid=(-1, -3.5, -np.inf)),

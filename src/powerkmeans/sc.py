@@ -19,7 +19,6 @@ from powerkmeans.estimators.base import PowerKMeansBase
 from powerkmeans.estimators.explain import explain_views
 from powerkmeans.features.maps.exact import PRECOMPUTED
 from powerkmeans.inputs.tables import filled_rows
-from powerkmeans.objective.membership import has_scores
 from powerkmeans.support.values import flag, listed, shown
 from powerkmeans.support.warn import warn_caller
 from powerkmeans.types import Array
@@ -334,7 +333,7 @@ def _fit(model: Any, views: dict[str, View]) -> dict[str, Any]:
     return {
         "labels": model.labels_,
         "memberships": model.predict_proba(X, **given),
-        "outlier_score": model.outlier_score(X, **given) if has_scores(model.membership) else None,
+        "outlier_score": model.outlier_score(X, **given) if model._fit.model.scores_outliers else None,
         "summary": _summary(model) | {"views": import_module("pandas").DataFrame(table).set_index("view")},
     }
 

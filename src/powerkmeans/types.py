@@ -266,6 +266,8 @@ class FeatureMap(Protocol):
     namespace of the map's arrays and of the rows, which may be a SciPy CSR matrix if that is NumPy. What it gives
     may be the rows themselves, so nobody writes to it.
 
+    ``fault`` is what is raised where the features of a row are not finite.
+
     A ``dual`` map puts out rows of a kernel matrix instead of coordinates; it is a ``KernelRows`` besides.
     """
 
@@ -274,6 +276,7 @@ class FeatureMap(Protocol):
     @property
     def dual(self) -> bool: ...
     def __call__(self, X: Array, xp: Any) -> Array: ...
+    def fault(self, dtype: Any, row: int) -> ValueError: ...
 
 
 class KernelRows(FeatureMap, Protocol):

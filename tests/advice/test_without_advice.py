@@ -145,5 +145,5 @@ def test_the_command_has_an_option(tmp_path, monkeypatch):
 
 def test_there_are_few_thresholds():
     named = [name for name, value in vars(thresholds).items() if isinstance(value, (int, float))]
-    assert len(named) <= 14
+    assert len(named) <= 15
     assert all(math.isfinite(getattr(thresholds, name)) for name in named)

@@ -43,7 +43,10 @@ PARAMETERS = [
     ({"n_clusters": -1}, "The 'n_clusters' parameter must be an int in the range [1, inf). Got -1"),
     ({"n_clusters": 2.5}, "The 'n_clusters' parameter must be an int in the range [1, inf). Got 2.5"),
     ({"n_clusters": True}, "The 'n_clusters' parameter must be an int"),
-    ({"feature_map": "rbf"}, "The 'feature_map' parameter must be one of 'rff', 'orf', 'nystroem', 'identity'"),
+    (
+        {"feature_map": "rbf"},
+        "The 'feature_map' parameter must be one of 'rff', 'orf', 'nystroem', 'auto', 'graph', 'identity'",
+    ),
     (
         {"kernel": "precomputed"},
         "kernel='precomputed' is a matrix of kernel values, which only feature_map='exact'",
@@ -64,7 +67,7 @@ PARAMETERS = [
     ({"bandwidth": None}, "The 'bandwidth' parameter must be 'median', 'scale' or a finite number > 0. Got None"),
     ({"bandwidth": 1e300}, "The kernel is flat on view 'X'"),
     ({"n_components": 0}, "The 'n_components' parameter must be 'auto' or an int >= 1. Got 0"),
-    ({"membership": "hard"}, "The 'membership' parameter must be one of 'fuzzy', 'possibilistic'"),
+    ({"membership": "hard"}, "The 'membership' parameter must be one of 'auto', 'fuzzy', 'possibilistic'"),
     ({"fuzziness": 1.0}, "The 'fuzziness' parameter must be a finite number > 1. Got 1.0"),
     ({"reference_distance": 0}, "parameter must be 'global', 'median', 'within' or a finite number > 0. Got 0"),
     (

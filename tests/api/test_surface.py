@@ -139,6 +139,7 @@ SHARED = {
     "kernel": "rbf",
     "bandwidth": "median",
     "n_components": "auto",
+    "n_neighbors": 10,
     "fuzziness": 2.0,
     "reference_distance": "global",
     "s_init": "auto",
@@ -156,7 +157,7 @@ SHARED = {
 OWN = {
     KernelPowerKMeans: {"membership": "fuzzy"},
     MultiViewPowerKMeans: {
-        "membership": "possibilistic",
+        "membership": "auto",
         "views": None,
         "entropy": "auto",
         "view_scaling": "scatter",

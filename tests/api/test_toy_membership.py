@@ -61,7 +61,7 @@ def test_a_membership_that_is_not_registered_is_refused_on_load(tmp_path, monkey
     monkeypatch.delitem(MEMBERSHIPS, Welsch.name)
     with pytest.raises(ValueError, match="welsch"):
         powerkmeans.load(tmp_path / "model.npz")
-    with pytest.raises(ValueError, match="'membership' parameter must be one of 'fuzzy', 'possibilistic'"):
+    with pytest.raises(ValueError, match="'membership' parameter must be one of 'auto', 'fuzzy', 'possibilistic'"):
         KernelPowerKMeans(4, membership="welsch").fit(with_outliers()[0])
 
 
@@ -122,4 +122,4 @@ def test_the_command_knows_what_is_registered():
 
 def test_the_command_lists_the_memberships_of_the_package(monkeypatch):
     monkeypatch.delitem(MEMBERSHIPS, Welsch.name)
-    assert set(LISTED) == set(MEMBERSHIPS)
+    assert set(LISTED) == {"auto", *MEMBERSHIPS}

@@ -64,8 +64,8 @@ def test_documentation_and_command_name_every_map(estimator):
 
 
 def test_names_in_files():
-    assert list(classes_by_file_name()) == ["fourier", "nystroem", "identity", "exact"]
-    assert sized_maps() == ("rff", "orf", "nystroem")
+    assert list(classes_by_file_name()) == ["fourier", "nystroem", "graph", "identity", "exact"]
+    assert sized_maps() == ("rff", "orf", "nystroem", "auto", "graph")
 
 
 def test_libraries_without_a_namespace_of_their_own(monkeypatch):

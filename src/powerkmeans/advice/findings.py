@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from powerkmeans.advice.columns import far_outliers, hidden_by_outliers, unscaled_columns
+from powerkmeans.advice.graph import about_graph
 from powerkmeans.advice.kernel import (
     ExaminedKernel,
     examined_kernel,
@@ -60,10 +61,10 @@ def findings(fitted: Fitted, *, advice: bool = True) -> Findings:
         if not advice:
             return Findings(_shortfalls(fitted, [], more=False))
         task = fitted.task
-        views = [_about_view(task, index) for index in range(len(task.prepared.views.names))]
-        general = _said([constant_views(task.prepared.left_out)])
+        views = [_about_view(task, index) for index in range(len(task.prepared.used))]
+        general = _said([constant_views(task.prepared.left_out), *about_graph(task)])
         of_rows = (*general, *(text for index, view in enumerate(views) for text in _named(task, index, view)))
-        hidden = [task.prepared.views.names[index] for index, view in enumerate(views) if view.hidden]
+        hidden = [task.prepared.used[index] for index, view in enumerate(views) if view.hidden]
         return Findings(
             shortfalls=_shortfalls(fitted, hidden, more=bool(of_rows)),
             advice=(*of_rows, *_about_fit(fitted, views)),
@@ -94,7 +95,7 @@ def _about_fit(fitted: Fitted, views: list[ViewFindings]) -> tuple[str, ...]:
 def _notes(task: Task, views: list[ViewFindings]) -> tuple[str, ...]:
     return tuple(
         f"view {name!r}: kernel error {view.error:.3f}, which is large above {LARGEST_ERROR:g}"
-        for name, view in zip(task.prepared.views.names, views, strict=True)
+        for name, view in zip(task.prepared.used, views, strict=True)
         if view.error is not None
     )
 
@@ -106,18 +107,21 @@ def _named(task: Task, index: int, view: ViewFindings) -> list[str]:
 def _prefix(task: Task, index: int) -> str:
     """The name of a view, where there are others."""
     prepared = task.prepared
-    several = len(prepared.views.names) + len(prepared.left_out) > 1
-    return f"view {prepared.views.names[index]!r}: " if several else ""
+    several = len({*prepared.used, *prepared.left_out}) > 1
+    return f"view {prepared.used[index]!r}: " if several else ""
 
 
 def _about_view(task: Task, index: int) -> ViewFindings:
     """Judge the columns of one view, its bandwidth, and its map if that stands for a kernel."""
     prepared = task.prepared
-    chosen, bandwidth = prepared.view_settings[index], prepared.bandwidths[index]
+    chosen = prepared.view_settings[index]
     rows = None if chosen.given else examined_rows(task, index)
     if rows is None:
         return ViewFindings()
     columns = unscaled_columns(rows)
+    if prepared.maps_of_rows[0].base.fuses:
+        return ViewFindings(_said([columns]))
+    bandwidth = prepared.bandwidths[index]
     if bandwidth is None:
         return _about_plain(task, index, rows, columns)
     examined = examined_kernel(rows, KERNELS[chosen.kernel], bandwidth)

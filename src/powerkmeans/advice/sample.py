@@ -64,7 +64,7 @@ class ExaminedRows:
 
 def examined_rows(task: Task, index: int) -> ExaminedRows | None:
     """Draw rows of a view; None if there are too few, or their differences overflow."""
-    sample = task.prepared.samples[index]
+    sample = task.prepared.examined[index]
     if 8 * len(sample.weight) < FEWEST_ROWS:
         return None
     times = task.stream("guidance").standard_exponential(len(sample.weight))

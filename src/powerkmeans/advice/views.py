@@ -32,8 +32,8 @@ def constant_views(names: tuple[str, ...]) -> str | None:
 def unrelated_views(fitted: Fitted) -> dict[int, str]:
     """Views that the clusters say nothing about, each with its sentence."""
     task, found = fitted.task, fitted.result.model.parameters
-    names, n_clusters = task.prepared.views.names, task.settings.n_clusters
-    if len(names) == 1 or n_clusters == 1:
+    names, n_clusters = task.prepared.used, task.settings.n_clusters
+    if len(names) == 1 or n_clusters == 1 or fitted.result.model.fuses:
         return {}
     chance = _by_chance(fitted)
     explained = explained_shares(found, fitted.final, task.problem)

@@ -279,7 +279,8 @@ def _with_coordinates(settings: Settings, names: tuple[str, ...]) -> Settings:
             "choose_k compares samples with noise of the same spread, and kernel='precomputed' has no samples. "
             "Give it the samples themselves, or coordinates of them (sklearn.decomposition.KernelPCA)."
         )
-    maps = ["nystroem" if MAPS[view.feature_map].dual else view.feature_map for view in by_view]
+    kinds = [MAPS[view.feature_map] for view in by_view]
+    maps = ["nystroem" if k.dual or k.fuses else view.feature_map for k, view in zip(kinds, by_view, strict=True)]
     return replace(settings, feature_map=maps)
 
 

@@ -13,7 +13,6 @@ from powerkmeans.cli.outputs import Columns, id_column
 from powerkmeans.cli.progress import Bar
 from powerkmeans.cli.samples import Samples
 from powerkmeans.estimators.explain import explain_views
-from powerkmeans.objective.membership import has_scores
 
 ROWS_AT_ONCE = 2**15
 NOISE = -1
@@ -47,7 +46,7 @@ def label_blocks(
         part = rows_of(X, rows)
         found = bundle.estimator.predict(part) if labels is None else labels[rows]
         block: Columns = {"cluster": found}
-        if has_scores(bundle.estimator.membership):
+        if bundle.estimator._fit.model.scores_outliers:
             scores = bundle.estimator.outlier_score(part)
             block["cluster"] = without_noise(found, scores, bundle.threshold)
             block |= {"typicality": 1 - scores, "outlier_score": scores}

@@ -14,7 +14,9 @@ from powerkmeans.cli.terminal import Terminal
 from powerkmeans.compute.options import NumpyOptions
 from powerkmeans.estimators import KernelPowerKMeans, MultiViewPowerKMeans
 from powerkmeans.estimators.listeners import listening
-from powerkmeans.inputs.settings import check_settings
+from powerkmeans.features.maps.registry import MAPS
+from powerkmeans.inputs.settings import AUTO, check_settings
+from powerkmeans.objective.membership import MEMBERSHIPS
 
 # parameters that are set by options of their own
 _ELSEWHERE = {"n_clusters": "-k", "random_state": "--seed", "views": "--view", "verbose": "--quiet"}
@@ -29,7 +31,8 @@ class ModelOptions:
     kernel: str = "rbf"
     bandwidth: str = "median"
     n_components: str = "auto"
-    membership: str = "possibilistic"
+    n_neighbors: int = 10
+    membership: str = "auto"
     entropy: str | None = None
     n_init: str = "auto"
     max_iter: int = 300
@@ -48,6 +51,7 @@ class ModelOptions:
             "kernel": self.kernel,
             "bandwidth": _value(self.bandwidth),
             "n_components": _value(self.n_components),
+            "n_neighbors": self.n_neighbors,
             "membership": self.membership,
             "n_init": _value(self.n_init),
             "max_iter": self.max_iter,
@@ -66,6 +70,12 @@ class ModelOptions:
         if self.threads is None:
             return self.engine
         return NumpyOptions(n_threads=self.threads, kernel=self.engine)
+
+
+def has_scores(membership: str, feature_map: str) -> bool:
+    """Whether such a fit scores outliers, or may."""
+    fuses = isinstance(feature_map, str) and MAPS[feature_map].fuses
+    return fuses or membership == AUTO or MEMBERSHIPS[membership](2.0).bounded
 
 
 def checked(values: dict[str, Any], *, several: bool) -> dict[str, Any]:

@@ -13,9 +13,9 @@ from powerkmeans.cli.config import load_config
 F = TypeVar("F", bound=Callable[..., Any])
 
 # what the help names, which imports nothing; what is taken is what the registry has
-FEATURE_MAPS = ("nystroem", "rff", "orf", "identity", "exact")
+FEATURE_MAPS = ("nystroem", "auto", "graph", "rff", "orf", "identity", "exact")
 KERNELS = ("rbf", "laplacian", "matern12", "matern32", "matern52", "rational_quadratic")
-MEMBERSHIPS = ("possibilistic", "fuzzy")
+MEMBERSHIPS = ("auto", "possibilistic", "fuzzy")
 SCALES = ("standard", "robust", "none")
 
 
@@ -33,8 +33,8 @@ class FeatureMapChoice(click.Choice[str]):
 # where options stand in the help, by the names of their parameters; others come first
 SECTIONS = {
     "Reading": "id_column array view drop scale float32 delimiter decimal header encoding",
-    "Clustering": "feature_map kernel bandwidth n_components membership entropy n_init max_iter tol seed "
-    "set_parameters",
+    "Clustering": "feature_map kernel bandwidth n_components n_neighbors membership entropy n_init max_iter tol "
+    "seed set_parameters",
     "Running": "dry_run engine threads advice config quiet as_json help",
 }
 
@@ -171,7 +171,7 @@ model_options = _all(
         type=FeatureMapChoice(FEATURE_MAPS),
         default="nystroem",
         show_default=True,
-        help="Stands for the kernel.",
+        help="Where clusters are looked for: a graph of landmarks, features of a kernel, or plain columns.",
     ),
     click.option("--kernel", type=click.Choice(KERNELS), default="rbf", show_default=True, help="The kernel."),
     click.option(
@@ -190,11 +190,20 @@ model_options = _all(
         help="Random features or landmarks: auto or a number.",
     ),
     click.option(
+        "--neighbors",
+        "n_neighbors",
+        type=click.IntRange(1),
+        default=10,
+        show_default=True,
+        metavar="N",
+        help="Landmarks that a sample is placed by in a graph.",
+    ),
+    click.option(
         "--membership",
         type=Registered(MEMBERSHIPS, "powerkmeans.objective.membership", "MEMBERSHIPS"),
-        default="possibilistic",
+        default="auto",
         show_default=True,
-        help="Possibilistic bounds the pull of outliers and scores them.",
+        help="Possibilistic bounds the pull of outliers and scores them; a graph scores them by itself.",
     ),
     click.option(
         "--entropy", metavar="NUMBER", help="Price of uneven view weights: auto, a number, or inf for even ones."

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerkmeans.sources import is_source
+from powerkmeans.support.absent import zero_where_absent
 from powerkmeans.support.memory import KERNEL_ROWS, SMALLEST_BLOCK
 from powerkmeans.types import Array, Block, FeatureMap, KernelRows, Views, array_namespace
 
@@ -106,7 +107,7 @@ def mapped(block: Block, maps: tuple[FeatureMap, ...]) -> Block:
     features = block._replace(
         views=tuple(rows for rows, _ in pairs), squared_norms=tuple(norm for _, norm in pairs)
     )
-    return _finite(features if block.present is None else _without_absent(features))
+    return _finite(features if block.present is None else _without_absent(features), maps)
 
 
 def _masks(block: Block) -> list[Array]:
@@ -130,31 +131,10 @@ def _without_absent(block: Block) -> Block:
     return zeroed(block)._replace(squared_norms=norms)
 
 
-def _finite(block: Block) -> Block:
+def _finite(block: Block, maps: tuple[FeatureMap, ...]) -> Block:
     xp = array_namespace(block.weight)
-    for norm in block.squared_norms:
+    for norm, feature_map in zip(block.squared_norms, maps, strict=True):
         finite = xp.isfinite(norm)
         if not xp.all(finite):
-            raise overflow_error(norm.dtype, block.start + int(xp.argmin(xp.astype(finite, xp.int8))))
+            raise feature_map.fault(norm.dtype, block.start + int(xp.argmin(xp.astype(finite, xp.int8))))
     return block
-
-
-def zero_where_absent(rows: Array, present: Array) -> Array:
-    """Rows with the absent ones set to zero; the same array if there are none."""
-    xp = array_namespace(present)
-    if xp is np and np.all(present):
-        return rows
-    if hasattr(rows, "indptr"):
-        kept = rows.copy()
-        kept.data = np.where(np.repeat(present, np.diff(rows.indptr)), rows.data, 0)
-        return kept
-    return xp.where(present[:, None], rows, xp.zeros((), dtype=rows.dtype, device=rows.device))
-
-
-def overflow_error(dtype: Any, row: int) -> ValueError:
-    """What to raise when the features of a row leave the range of their type."""
-    name = str(dtype).rpartition(".")[2]
-    return ValueError(
-        f"Squared distances overflow {name} (row {row}): its values are too large for this "
-        "precision or bandwidth. Rescale the data, or use float64."
-    )

@@ -100,7 +100,7 @@ class RowEngine:
 
     def sample(self, size: int, seed: int) -> RowSample:
         """Draw up to ``size`` distinct rows by weight, from their content alone."""
-        from_files = any(is_source(view) for view in self.views.arrays)
+        from_files = any(is_source(view) and not view.held for view in self.views.arrays)
         budget = self._options.memory_budget if from_files else None
         return draw_sample(self.raw_blocks, self._executor, size, seed, budget)
 

@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -26,17 +25,17 @@ from powerkmeans.fitting.fit import fit_views
 from powerkmeans.inputs.kernel_matrices import check_exact_views
 from powerkmeans.inputs.settings import Settings
 from powerkmeans.inputs.views import Layout
-from powerkmeans.models.answers import apply, model_statistics
+from powerkmeans.models.answers import apply, labels_without_noise, model_statistics, typicality, write_answers
 from powerkmeans.models.model import FitResult, history_table, stream_table
 from powerkmeans.models.online import learn, rows_to_begin
 from powerkmeans.models.saving import load_estimator, save_estimator
-from powerkmeans.objective.block import PassInput, block_distances, block_labels, block_outlier_scores
+from powerkmeans.objective.block import block_distances, block_labels
 from powerkmeans.support.draws import draw_seed
 from powerkmeans.support.files import Target
 from powerkmeans.support.values import SHARE, flag
 from powerkmeans.support.values import path as check_path
 from powerkmeans.support.warn import warn_caller
-from powerkmeans.types import Array, Block, Views
+from powerkmeans.types import Array, Views
 
 Path = str | os.PathLike[str] | None
 
@@ -137,12 +136,17 @@ class PowerKMeansBase(
         if noise_threshold is None:
             return self._apply(views, block_labels, out)
         self._check_threshold(noise_threshold)
-        labels = partial(_labels_without_noise, threshold=float(noise_threshold))
-        return self._apply(views, labels, out, with_missed=True)
+        labels = labels_without_noise(self._fit.model, views, self.engine, float(noise_threshold))
+        return labels if out is None else write_answers(out, views, labels)
+
+    def _typicality(self, views: Views, out: Target | None = None, *, scores: bool = False) -> Array:
+        return typicality(self._fit.model, views, self.engine, scores=scores, out=out)
 
     def _check_threshold(self, threshold: Any) -> None:
-        if not self._fit.model.problem.membership.bounded:
-            raise ValueError("noise_threshold needs outlier scores; fit with membership='possibilistic'.")
+        if not self._fit.model.scores_outliers:
+            raise ValueError(
+                "noise_threshold needs outlier scores; fit with membership='possibilistic' or feature_map='graph'."
+            )
         SHARE("noise_threshold", threshold)
 
     def _distances(self, views: Views, out: Target | None = None) -> Array:
@@ -170,7 +174,7 @@ class PowerKMeansBase(
         model, stream = result.model, result.stream
         self._fit = result
         self.labels_ = result.labels
-        self.view_weights_ = model.for_all_views(model.parameters.view_weights, 0.0)
+        self.view_weights_ = model.view_weights
         self.objective_, self.inertia_ = result.objective, result.inertia
         self.stream_history_ = stream_table(result)
         self.n_samples_seen_ = len(result.labels) if stream is None else stream.n_fitted + stream.n_learnt
@@ -222,10 +226,3 @@ def target(out: Path, overwrite: bool) -> Target | None:
     """The file that answers go to, if one was named."""
     overwrite = flag("overwrite", overwrite)
     return None if out is None else Target(check_path("out", out), overwrite)
-
-
-def _labels_without_noise(block: Block, inputs: PassInput, threshold: float) -> Array:
-    """Labels, -1 where the outlier score is above the threshold."""
-    labels = block_labels(block, inputs)
-    labels[block_outlier_scores(block, inputs) > threshold] = -1
-    return labels

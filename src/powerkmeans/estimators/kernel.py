@@ -15,7 +15,7 @@ from powerkmeans.inputs.settings import Settings, check_settings
 from powerkmeans.inputs.tables import is_several
 from powerkmeans.inputs.views import check_single_view
 from powerkmeans.models.model import FitResult
-from powerkmeans.objective.block import block_outlier_scores, block_probabilities, block_typicality
+from powerkmeans.objective.block import block_probabilities
 from powerkmeans.sources import is_source
 from powerkmeans.types import Array, Views
 
@@ -42,12 +42,16 @@ class KernelPowerKMeans(PowerKMeansBase):
     n_clusters : int, default=8
         Number of clusters.
 
-    feature_map : {"nystroem", "rff", "orf", "identity", "exact"}, default="nystroem"
-        How the kernel is represented. ``"nystroem"``: kernel values at landmarks drawn from the data, the most
-        accurate at the same size; ``"rff"``: random Fourier features, as in the paper, which do not depend on the
-        data and cost less per row where these are too many to be stored; ``"orf"``: orthogonal random features,
-        of lower variance; ``"identity"``: no kernel, power k-means on the columns themselves; ``"exact"``: the
-        kernel matrix of all samples, n x n numbers in float64 (an error tells if they do not fit in memory).
+    feature_map : {"nystroem", "auto", "graph", "rff", "orf", "identity", "exact"}, default="nystroem"
+        Where clusters are looked for. ``"graph"``: coordinates from a graph of landmarks, for clusters of any
+        shape; it has no kernel, so other values of ``kernel`` and ``bandwidth`` than the defaults are an error.
+        ``"auto"``: the graph where two halves of its landmarks agree, else ``"nystroem"``, which is also taken
+        where a kernel or a bandwidth is given. The others represent a kernel. ``"nystroem"``: kernel values at
+        landmarks drawn from the data, the most accurate at the same size; ``"rff"``: random Fourier features, as
+        in the paper, which do not depend on the data and cost less per row where these are too many to be stored;
+        ``"orf"``: orthogonal random features, of lower variance; ``"identity"``: no kernel, power k-means on the
+        columns themselves; ``"exact"``: the kernel matrix of all samples, n x n numbers in float64 (an error tells
+        if they do not fit in memory).
 
     kernel : str, default="rbf"
         One of ``"rbf"``, ``"laplacian"``, ``"matern12"``, ``"matern32"``, ``"matern52"``,
@@ -66,9 +70,14 @@ class KernelPowerKMeans(PowerKMeansBase):
         frequencies has ``2 D`` outputs). ``"auto"``: :func:`suggest_n_components` frequencies, or twice as
         many landmarks. Ignored by ``"identity"`` and ``"exact"``.
 
-    membership : {"fuzzy", "possibilistic"}, default="fuzzy"
+    n_neighbors : int, default=10
+        With ``feature_map="graph"`` the number of nearest landmarks that a row is placed by; doubled, with a
+        warning, while the graph falls into more pieces than there are clusters. Ignored by other maps.
+
+    membership : {"fuzzy", "possibilistic", "auto"}, default="fuzzy"
         ``"possibilistic"`` bounds the pull of far samples, which makes outliers harmless and gives them
-        an outlier score.
+        an outlier score. ``"auto"``: ``"fuzzy"`` with a graph, which has outlier scores of its own, else
+        ``"possibilistic"``.
 
     fuzziness : float > 1, default=2.0
         The exponent m of the possibilistic membership.
@@ -211,6 +220,7 @@ class KernelPowerKMeans(PowerKMeansBase):
         kernel: str = "rbf",
         bandwidth: str | float = "median",
         n_components: str | int = "auto",
+        n_neighbors: int = 10,
         membership: str = "fuzzy",
         fuzziness: float = 2.0,
         reference_distance: str | float = "global",
@@ -231,6 +241,7 @@ class KernelPowerKMeans(PowerKMeansBase):
         self.kernel = kernel
         self.bandwidth = bandwidth
         self.n_components = n_components
+        self.n_neighbors = n_neighbors
         self.membership = membership
         self.fuzziness = fuzziness
         self.reference_distance = reference_distance
@@ -336,7 +347,7 @@ class KernelPowerKMeans(PowerKMeansBase):
         Always 1 for ``membership="fuzzy"``, which has no notion of it.
         ``out`` and ``overwrite`` are as in :meth:`predict`.
         """
-        return self._apply(self._new(X), block_typicality, target(out, overwrite), with_missed=True)
+        return self._typicality(self._new(X), target(out, overwrite))
 
     def outlier_score(self, X: Any, *, out: Path = None, overwrite: bool = False) -> Array:
         """Return ``1 - typicality``: the larger, the farther from every cluster.
@@ -346,7 +357,7 @@ class KernelPowerKMeans(PowerKMeansBase):
         ``membership="fuzzy"``; fit with ``"possibilistic"`` to find outliers.
         ``out`` and ``overwrite`` are as in :meth:`predict`.
         """
-        return self._apply(self._new(X), block_outlier_scores, target(out, overwrite), with_missed=True)
+        return self._typicality(self._new(X), target(out, overwrite), scores=True)
 
     def score(self, X: Any, y: None = None, sample_weight: Any = None) -> float:
         """Return minus the mean loss of the samples at ``s_``.

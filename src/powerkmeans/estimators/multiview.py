@@ -15,7 +15,7 @@ from powerkmeans.estimators.unchanged import unchanged_on_failure
 from powerkmeans.inputs.settings import check_settings
 from powerkmeans.inputs.views import check_new_views, check_several_views, split_init
 from powerkmeans.models.model import FitResult
-from powerkmeans.objective.block import block_outlier_scores, block_probabilities, block_typicality
+from powerkmeans.objective.block import block_probabilities
 from powerkmeans.sources import is_source
 from powerkmeans.types import Array, Views
 
@@ -50,8 +50,10 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         views apart (a list or dict of tables), or names them in its columns (the first level of a MultiIndex, or
         ``"view:column"``); any other table is one view.
 
-    membership : {"possibilistic", "fuzzy"}, default="possibilistic"
-        ``"fuzzy"`` gives every sample its full pull and has no outlier scores.
+    membership : {"auto", "possibilistic", "fuzzy"}, default="auto"
+        ``"possibilistic"`` bounds the pull of far samples; ``"fuzzy"`` gives every sample its full pull.
+        ``"auto"``: ``"fuzzy"`` for ``feature_map="graph"``, whose coordinates have a bounded length and whose
+        outlier scores do not depend on it, else ``"possibilistic"``.
 
     entropy : "auto" or float > 0, default="auto"
         The price :math:`\lambda` of uneven view weights. ``"auto"``: 0.3 times the mean loss of a view before
@@ -64,11 +66,13 @@ class MultiViewPowerKMeans(PowerKMeansBase):
 
     view_baseline : {"gaussian"} or None, default="gaussian"
         What a view has to beat. ``"gaussian"`` takes off each view's loss what as many clusters leave of a
-        Gaussian cloud with the view's own covariance, when views are compared: a view earns weight by its
-        clusters, not by having few dimensions. None compares the losses themselves, as in the paper.
+        Gaussian cloud with its covariance: a view earns weight by its clusters, not by having few dimensions.
+        None compares the losses themselves, as in the paper.
 
-    feature_map : {"nystroem", "rff", "orf", "identity", "exact"}, default="nystroem"
-        How the kernel is represented; see :class:`KernelPowerKMeans`. This and the next three may be given once,
+    feature_map : {"nystroem", "auto", "graph", "rff", "orf", "identity", "exact"}, default="nystroem"
+        Where clusters are looked for; see :class:`KernelPowerKMeans`. ``"graph"`` makes one graph of all views,
+        whose weights it learns by how many of a sample's neighbours in each view are in its cluster; ``entropy``,
+        ``view_scaling`` and ``view_baseline`` have no meaning with it. This and the next three may be given once,
         in a list by position, or in a dict by view name (views that it leaves out take the default).
 
     kernel : str, default="rbf"
@@ -79,6 +83,10 @@ class MultiViewPowerKMeans(PowerKMeansBase):
 
     n_components : "auto" or int, default="auto"
         Number of landmarks or frequencies.
+
+    n_neighbors : int, default=10
+        With ``feature_map="graph"`` the number of nearest landmarks that a row is placed by; doubled, with a
+        warning, while the graph falls into more pieces than there are clusters. Ignored by other maps.
 
     fuzziness : float > 1, default=2.0
         The exponent m of the possibilistic membership.
@@ -94,16 +102,14 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         Factor by which the exponent grows in size.
 
     anneal_every : "auto" or int, default="auto"
-        Number of iterations between two such steps. ``"auto"``: with ``s_init="auto"`` one, but the exponent
-        waits while clusters separate and hurries where nothing moves; else two, as in the paper.
+        Number of iterations between two such steps; see :class:`KernelPowerKMeans`.
 
     init : {"auto", "cloud", "k-means++", "k-means", "random"} or centroids, default="auto"
         Starting centroids; see :class:`KernelPowerKMeans`. Given ones have the form of ``X``, one row per cluster,
         or that of ``cluster_centers_``, which for a view with ``feature_map="exact"`` are weights of the samples.
 
     n_init : "auto" or int, default="auto"
-        Number of runs; see :class:`KernelPowerKMeans`. The one of lowest objective is kept, but a cloud's is kept
-        unless another is lower by more than 0.2 % of the loss.
+        Number of runs; see :class:`KernelPowerKMeans`.
 
     max_iter : int, default=300
         Most iterations of a run, its finish and its moves together.
@@ -154,12 +160,9 @@ class MultiViewPowerKMeans(PowerKMeansBase):
     inertia_ : float
         Sum of squared distances to the nearest centroid, over all views by their weights.
     history_ : dict of ndarrays
-        Per iteration: ``s`` (``-inf`` in the finish), ``objective``, ``inertia``, ``shift`` (largest step of
-        a centroid), ``n_distinct`` (number of distinct centroids), ``view_weights`` (one column per view) and
-        ``groups`` (for each cluster the first of those that it has not separated from).
+        Per iteration; see :class:`KernelPowerKMeans`. ``view_weights`` has one column per view.
     status_ : Status
-        Why the run stopped; a str: "converged", "cost negligible against the scatter", "max_iter reached"
-        or "stopped by a callback".
+        Why the run stopped; see :class:`KernelPowerKMeans`.
     restarts_ : list of dict
         Every run: its start, exponents, iterations, status, hard objective and number of moves.
     best_restart_ : int
@@ -169,7 +172,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
     drift_ : float
         By what share the last chunk's mean loss exceeded the running one; 0 before ``partial_fit``.
     stream_history_ : dict of ndarrays
-        Per chunk that was learnt from: ``n_seen`` by weight, ``loss`` (its mean, before), ``drift``, ``shift``.
+        Per chunk learnt from: ``n_seen`` by weight, ``loss`` (its mean, before), ``drift``, ``shift``.
     n_features_in_ : int
         Number of columns seen in fit, over all views.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -178,7 +181,6 @@ class MultiViewPowerKMeans(PowerKMeansBase):
     See Also
     --------
     KernelPowerKMeans : One view.
-    explain_views : What each view contributes to a fit.
 
     Examples
     --------
@@ -200,7 +202,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         n_clusters: int = 8,
         *,
         views: Any = None,
-        membership: str = "possibilistic",
+        membership: str = "auto",
         entropy: str | float = "auto",
         view_scaling: str | None = "scatter",
         view_baseline: str | None = "gaussian",
@@ -208,6 +210,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         kernel: Any = "rbf",
         bandwidth: Any = "median",
         n_components: Any = "auto",
+        n_neighbors: int = 10,
         fuzziness: float = 2.0,
         reference_distance: str | float = "global",
         s_init: str | float = "auto",
@@ -232,6 +235,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         self.kernel = kernel
         self.bandwidth = bandwidth
         self.n_components = n_components
+        self.n_neighbors = n_neighbors
         self.fuzziness = fuzziness
         self.reference_distance = reference_distance
         self.s_init = s_init
@@ -355,7 +359,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         Always 1 for ``membership="fuzzy"``, which has no notion of it.
         ``out`` and ``overwrite`` are as in :meth:`predict`; ``present`` as in :meth:`fit`.
         """
-        return self._apply(self._check_new(X, present), block_typicality, target(out, overwrite), with_missed=True)
+        return self._typicality(self._check_new(X, present), target(out, overwrite))
 
     def outlier_score(self, X: Any, *, present: Any = None, out: Path = None, overwrite: bool = False) -> Array:
         """Return ``1 - typicality``: the larger, the farther from every cluster.
@@ -364,9 +368,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         a bounded distance, so scores have a ceiling below 1: rank by them. Always 0 for ``membership="fuzzy"``.
         ``out`` and ``overwrite`` are as in :meth:`predict`; ``present`` as in :meth:`fit`.
         """
-        return self._apply(
-            self._check_new(X, present), block_outlier_scores, target(out, overwrite), with_missed=True
-        )
+        return self._typicality(self._check_new(X, present), target(out, overwrite), scores=True)
 
     def score(self, X: Any, y: None = None, sample_weight: Any = None, present: Any = None) -> float:
         """Return minus the mean loss of the samples at ``s_``.

@@ -62,9 +62,9 @@ def _model(views: Views, task: Task, parameters: Parameters, s: float) -> Model:
     prepared = task.prepared
     return Model(
         view_names=views.names,
-        used_views=tuple(views.names.index(name) for name in prepared.views.names),
+        used_views=tuple(views.names.index(name) for name in prepared.used),
         view_widths=tuple(int(array.shape[1]) for array in views.arrays),
-        maps=tuple(m.for_new() for m in prepared.maps),
+        maps=tuple(m.for_new() for m in prepared.maps_of_rows),
         parameters=parameters,
         problem=task.problem,
         s=s,
@@ -73,8 +73,8 @@ def _model(views: Views, task: Task, parameters: Parameters, s: float) -> Model:
 
 
 def _last_pass(views: Views, task: Task, model: Model) -> PassStatistics:
-    """The sums at the model's own exponent; an exact kernel has those of its training rows at hand."""
-    if task.problem.dual:
+    """The sums at the model's own exponent; exact kernels and maps that fuse have features of all rows at hand."""
+    if task.problem.dual or task.prepared.fitted_maps:
         return task.run_pass(model.parameters, model.s)
     return model_statistics(model, views, task.settings.engine)
 

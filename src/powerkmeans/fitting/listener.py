@@ -18,3 +18,26 @@ class Listener(Protocol):
     def iteration(self, line: Iteration) -> bool: ...
     def end(self, text: str) -> None: ...
     def done(self, text: str) -> None: ...
+
+
+class Silent:
+    """Nobody."""
+
+    def note(self, text: str) -> None:
+        """Say nothing."""
+
+    def begin(self, stage: str) -> None:
+        """Say nothing."""
+
+    def iteration(self, line: Iteration) -> bool:
+        """Go on."""
+        return False
+
+    def end(self, text: str) -> None:
+        """Say nothing."""
+
+    def done(self, text: str) -> None:
+        """Say nothing."""
+
+
+SILENT = Silent()

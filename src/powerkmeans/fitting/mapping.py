@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from powerkmeans.compute.blocks import zero_where_absent
-from powerkmeans.features.maps.base import BaseMap, MapRequest
+from powerkmeans.compute.engine import open_engine
+from powerkmeans.features.maps.base import BaseMap, MapRequest, Tools
 from powerkmeans.features.maps.registry import MAPS
 from powerkmeans.features.size import check_map_memory, map_bytes
-from powerkmeans.inputs.settings import ViewSettings
-from powerkmeans.types import RowSample, Views
+from powerkmeans.fitting.clustering import cluster_features
+from powerkmeans.inputs.settings import Settings, ViewSettings
+from powerkmeans.sources.joined import view_offsets
+from powerkmeans.support.absent import zero_where_absent
+from powerkmeans.types import Block, RowSample, T, Views
 
 
 def make_maps(
@@ -19,10 +24,11 @@ def make_maps(
     samples: tuple[RowSample, ...],
     bandwidths: tuple[float | None, ...],
     chosen: tuple[ViewSettings, ...],
-    n_clusters: int,
+    settings: Settings,
     seed: int,
 ) -> tuple[BaseMap, ...]:
     """The maps of all views, if there is memory for them."""
+    n_clusters = settings.n_clusters
     _check_memory(views, samples, chosen, n_clusters)
     maps = []
     for index, (sample, bandwidth, one) in enumerate(zip(samples, bandwidths, chosen, strict=True)):
@@ -37,9 +43,23 @@ def make_maps(
             key=views.keys[index],
             rows=_in_memory(alone) if kind.dual else alone.arrays[0],
             weight=alone.weight,
+            n_clusters=n_clusters,
+            n_neighbors=settings.n_neighbors,
+            offsets=view_offsets(alone.arrays[0]),
+            tools=Tools(partial(_in_blocks, settings.engine), partial(cluster_features, settings, seed)),
         )
         maps.append(kind.make(request))
     return tuple(maps)
+
+
+def _in_blocks(engine: object, function: Callable[[Any], T], rows: Any) -> list[T]:
+    """A function of consecutive rows for all that are given, by the threads of the engine."""
+    views = Views(("X",), (rows,), np.ones(rows.shape[0]))
+    return list(open_engine(engine, views).map_blocks(_of_rows, function))
+
+
+def _of_rows(block: Block, function: Callable[[Any], T]) -> T:
+    return function(block.views[0])
 
 
 def n_components(chosen: ViewSettings, n_clusters: int) -> int:

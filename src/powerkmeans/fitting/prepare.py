@@ -9,56 +9,20 @@ import numpy as np
 from powerkmeans.compute.engine import open_engine
 from powerkmeans.features.maps.base import BaseMap
 from powerkmeans.features.maps.centred import CentredMap, make_centred
-from powerkmeans.features.maps.registry import MAPS
 from powerkmeans.fitting.bandwidths import choose_bandwidths
-from powerkmeans.fitting.explicit import Explicit, make_explicit
+from powerkmeans.fitting.explicit import make_explicit
 from powerkmeans.fitting.mapping import make_maps, notes
+from powerkmeans.fitting.prepared import Prepared
 from powerkmeans.fitting.samples import draw_samples
 from powerkmeans.fitting.scatter import check_scatter, check_weighted, is_flat, weighted_means
 from powerkmeans.inputs.settings import Settings, ViewSettings
 from powerkmeans.models.answers import WORKING_PER_CLUSTER
 from powerkmeans.objective.linearised import ScatterSums, scatter_sums
 from powerkmeans.support.draws import STATISTIC_ROWS, stream, subsample
-from powerkmeans.types import Engine, FeatureMap, Float64Array, RowSample, Views
+from powerkmeans.types import Engine, FeatureMap, Float64Array, Views
 
 
-class Prepared(NamedTuple):
-    """Rows mapped by centred feature maps, with what was measured on the way.
-
-    ``views`` are those that say anything; ``scatter`` is that of the scaled features. ``sample`` has rows of all
-    views together, ``samples`` distinct ones of each view by itself.
-    ``explicit`` has features of sampled rows where a view's kernel is exact. ``left_out`` names the views that say
-    nothing.
-    """
-
-    engine: Engine
-    views: Views
-    maps: tuple[CentredMap, ...]
-    scatter: Float64Array
-    sample: RowSample
-    samples: tuple[RowSample, ...]
-    bandwidths: tuple[float | None, ...]
-    notes: tuple[str, ...]
-    view_settings: tuple[ViewSettings, ...]
-    explicit: Explicit | None = None
-    left_out: tuple[str, ...] = ()
-
-    @property
-    def splits(self) -> tuple[int, ...]:
-        return (0, *np.cumsum([m.n_coordinates for m in self.maps]).tolist())
-
-    @property
-    def dual(self) -> tuple[bool, ...]:
-        """Which views have a kernel matrix instead of coordinates; empty for none."""
-        dual = tuple(m.dual for m in self.maps)
-        return dual if any(dual) else ()
-
-    @property
-    def total_weight(self) -> float:
-        return float(np.sum(self.views.weight, dtype=np.float64))
-
-
-class _Centred(NamedTuple):
+class Centred(NamedTuple):
     """Centred maps that are not scaled yet, the means, and rows mapped by them with the sums of their squares."""
 
     maps: tuple[CentredMap, ...]
@@ -71,29 +35,19 @@ class _Centred(NamedTuple):
         return self.sums.scatter / self.sums.weight
 
 
-def prepare_features(views: Views, settings: Settings, seed: int) -> Prepared:
-    """Choose bandwidths, draw the maps, centre and scale the features, and keep them if they fit the budget.
+def prepare_views(views: Views, chosen: tuple[ViewSettings, ...], settings: Settings, seed: int) -> Prepared:
+    """Choose bandwidths, draw a map for each view, centre and scale the features, and keep them within the budget.
 
-    Views that are constant are left out, and the others taken in the order of their names: sums over views have
-    the same bits then in whatever order they are given.
+    Views that are constant are left out.
     """
-    order = sorted(range(len(views.names)), key=views.names.__getitem__)
-    given = settings.of_views(views.names)  # a list of settings goes by the order in which views were given
-    views, chosen = views.select(order), tuple(given[index] for index in order)
-    if any(MAPS[one.feature_map].dual for one in chosen):
-        views = views._replace(weight=views.weight.astype(np.float64))
-    return _prepare(views, chosen, settings, seed)
-
-
-def _prepare(views: Views, chosen: tuple[ViewSettings, ...], settings: Settings, seed: int) -> Prepared:
     rows = open_engine(settings.engine, views)
     sample, samples = draw_samples(rows, views, settings.engine, seed)
     varied = [len(part.weight) > 1 for part in samples]
     if not all(varied):
         return _without_constant(views, varied, chosen, settings, seed)
     bandwidths = choose_bandwidths(views, samples, chosen, settings.engine, seed)
-    maps = make_maps(views, samples, bandwidths, chosen, settings.n_clusters, seed)
-    centred = _centre(rows, maps, views, settings)
+    maps = make_maps(views, samples, bandwidths, chosen, settings, seed)
+    centred = centre(rows, maps, views, settings)
     varied = _varied(centred, maps, bandwidths)
     if not all(varied) and len(varied) > 1:
         return _without_constant(views, varied, chosen, settings, seed)
@@ -106,6 +60,8 @@ def _prepare(views: Views, chosen: tuple[ViewSettings, ...], settings: Settings,
         bandwidths=bandwidths,
         notes=notes(views, chosen, bandwidths, settings.n_clusters),
         view_settings=chosen,
+        used=views.names,
+        examined=samples,
         **_scale(rows, centred, views, settings),
     )
     return _with_explicit(prepared, settings.n_clusters, seed) if prepared.dual else prepared
@@ -117,16 +73,16 @@ class _Scaled(TypedDict):
     scatter: Float64Array
 
 
-def _centre(rows: Engine, maps: tuple[BaseMap, ...], views: Views, settings: Settings) -> _Centred:
+def centre(rows: Engine, maps: tuple[BaseMap, ...], views: Views, settings: Settings) -> Centred:
     """Take the mean off the features; those that will be scaled yet are not stored."""
     raw = through_maps(rows, tuple(m.before_centring(rows.dtype) for m in maps), settings, keep=False)
     means = weighted_means(raw, [m.n_outputs for m in maps])
     centred = tuple(make_centred(m, mean, rows.dtype) for m, mean in zip(maps, means, strict=True))
     features = through_maps(rows, centred, settings, keep=not _scales_features(views, settings))
-    return _Centred(centred, means, features, features.fold(scatter_sums, None))
+    return Centred(centred, means, features, features.fold(scatter_sums, None))
 
 
-def _varied(centred: _Centred, maps: tuple[BaseMap, ...], bandwidths: tuple[float | None, ...]) -> list[bool]:
+def _varied(centred: Centred, maps: tuple[BaseMap, ...], bandwidths: tuple[float | None, ...]) -> list[bool]:
     """Which views vary by more than rounding."""
     limits = np.finfo(centred.engine.dtype)
     parts = zip(maps, centred.means, centred.scatter.tolist(), bandwidths, strict=True)
@@ -137,7 +93,7 @@ def _scales_features(views: Views, settings: Settings) -> bool:
     return settings.view_scaling is not None or views.present is not None
 
 
-def _scale(rows: Engine, centred: _Centred, views: Views, settings: Settings) -> _Scaled:
+def _scale(rows: Engine, centred: Centred, views: Views, settings: Settings) -> _Scaled:
     """Make views comparable, and reject weights that their features leave no room for."""
     scales, maps, features = _scales(centred, settings), centred.maps, centred.engine
     if _scales_features(views, settings):
@@ -148,7 +104,7 @@ def _scale(rows: Engine, centred: _Centred, views: Views, settings: Settings) ->
     return {"engine": features, "maps": maps, "scatter": scatter}
 
 
-def _scales(centred: _Centred, settings: Settings) -> Float64Array:
+def _scales(centred: Centred, settings: Settings) -> Float64Array:
     """What each view's features are multiplied by.
 
     ``sqrt(kappa_l)`` with ``kappa_l = sum_i v_i / sum_i v_i q_il`` makes views count the same however many of
@@ -176,7 +132,7 @@ def _without_constant(
         raise ValueError(
             f"Sample {row} has no view but constant ones ({listed}), which say nothing about it; leave it out."
         )
-    prepared = _prepare(rest, tuple(chosen[i] for i in kept), settings, seed)
+    prepared = prepare_views(rest, tuple(chosen[i] for i in kept), settings, seed)
     return prepared._replace(left_out=(*constant, *prepared.left_out))
 
 

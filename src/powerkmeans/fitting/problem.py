@@ -9,11 +9,12 @@ import numpy as np
 
 from powerkmeans.fitting.baseline import chance_shares
 from powerkmeans.fitting.collapse import collapsed_losses
+from powerkmeans.fitting.features import prepare_features
 from powerkmeans.fitting.pilot import pilot_of
-from powerkmeans.fitting.prepare import Prepared, prepare_features
+from powerkmeans.fitting.prepared import Prepared
 from powerkmeans.fitting.reference import reference_distance
 from powerkmeans.fitting.task import Task
-from powerkmeans.inputs.settings import Settings
+from powerkmeans.inputs.settings import AUTO, Settings
 from powerkmeans.objective.membership import Fuzzy, make_membership
 from powerkmeans.types import Problem, Views
 
@@ -38,11 +39,21 @@ def make_tasks(views: Views, settings: Settings, seed: int) -> tuple[Task, Task 
 
 def _with_membership(prepared: Prepared, settings: Settings, seed: int) -> Task:
     """The problem without what it takes to weigh views."""
-    plain, membership = Fuzzy(settings.fuzziness), make_membership(settings.membership, settings.fuzziness)
+    plain, membership = (
+        Fuzzy(settings.fuzziness),
+        make_membership(_membership(prepared, settings), settings.fuzziness),
+    )
     problem = Problem(plain, prepared.splits, prepared.scatter, prepared.scatter, dual=prepared.dual)
     task = Task(prepared, problem, settings, seed)
     reference = reference_distance(task) if membership.bounded else problem.reference_distance
     return replace(task, problem=replace(problem, membership=membership, reference_distance=reference))
+
+
+def _membership(prepared: Prepared, settings: Settings) -> str:
+    """As set; else possibilistic for views that have features of their own, in which outliers are far off."""
+    if settings.membership != AUTO:
+        return settings.membership
+    return "fuzzy" if prepared.maps_of_rows[0].base.fuses else "possibilistic"
 
 
 def _with_entropy(task: Task) -> Problem:

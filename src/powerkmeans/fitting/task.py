@@ -8,17 +8,17 @@ from functools import cached_property
 
 import numpy as np
 
-from powerkmeans.compute.blocks import zero_where_absent
 from powerkmeans.compute.engine import open_engine
 from powerkmeans.compute.passes import run_pass
 from powerkmeans.features.maps.centred import make_centred
 from powerkmeans.features.maps.identity import IdentityMap
-from powerkmeans.fitting.prepare import Prepared
+from powerkmeans.fitting.prepared import Prepared
 from powerkmeans.inputs.settings import Settings
 from powerkmeans.objective.block import block_statistics, prepare_training
 from powerkmeans.objective.updates import objective_value
 from powerkmeans.solver.mm import minimise
 from powerkmeans.solver.schedules import Hard, Schedule
+from powerkmeans.support.absent import zero_where_absent
 from powerkmeans.support.draws import stream, subsample
 from powerkmeans.support.memory import SPARE_BYTES
 from powerkmeans.types import (

@@ -44,6 +44,8 @@ def given_kernels(estimator: Any, names: tuple[str, ...], *, fitting: bool) -> d
         chosen = check_settings(estimator.get_params(deep=False), several_views=True).of_views(names)
         return {name: None for name, one in zip(names, chosen, strict=True) if one.given}
     model = estimator._fit.model
+    if model.fuses:
+        return {}
     used = zip((model.view_names[i] for i in model.used_views), (m.base for m in model.maps), strict=True)
     return {name: base.share for name, base in used if base.given}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,8 @@ from powerkmeans.support.values import (
     wrong,
 )
 
+# leaves the choice of a feature map, or of a membership, to the fit
+AUTO = "auto"
 INITS = ("auto", "cloud", "k-means++", "k-means", "random")
 # more runs than anyone waits for; they are planned before the first begins
 MOST_RUNS = 10**5
@@ -64,6 +66,7 @@ class Settings:
     kernel: Any
     bandwidth: Any
     n_components: Any
+    n_neighbors: int
     membership: str
     fuzziness: float
     reference_distance: str | float
@@ -80,19 +83,72 @@ class Settings:
     entropy: str | float = "auto"
     view_scaling: str | None = None
     view_baseline: str | None = None
+    several: bool = False
 
     def of_views(self, names: tuple[str, ...]) -> tuple[ViewSettings, ...]:
         """The settings of each view, in the order of ``names``."""
         columns = {f.name: _spread(f.name, getattr(self, f.name), names) for f in fields(ViewSettings)}
         views = tuple(ViewSettings(**{k: column[i] for k, column in columns.items()}) for i in range(len(names)))
+        views = self._without_choice(views)
         for name, one in zip(names, views, strict=True):
             _check_kernel("" if len(names) == 1 else f"view {name!r}: ", one)
+        if any(MAPS[one.feature_map].fuses for one in views):
+            self._check_fused(views)
         return views
+
+    def _without_choice(self, views: tuple[ViewSettings, ...]) -> tuple[ViewSettings, ...]:
+        """``"auto"`` where anything is set that only maps of single views know stands for one of these."""
+        if all(one.feature_map == AUTO for one in views) and not self._of_single_views(views):
+            return views
+        return tuple(replace(one, feature_map=_of_kernel(one)) for one in views)
+
+    def _of_single_views(self, views: tuple[ViewSettings, ...]) -> str | None:
+        """A setting that has no meaning where one map takes all views together, as it was given."""
+        first = views[0]
+        given = {
+            "kernel": (first.kernel, "rbf"),
+            "bandwidth": (first.bandwidth, "median"),
+            "entropy": (self.entropy, "auto"),
+            "view_scaling": (self.view_scaling, "scatter" if self.several else None),
+            "view_baseline": (self.view_baseline, "gaussian" if self.several else None),
+        }
+        for other in views:
+            given |= {
+                name: (getattr(other, name), getattr(first, name))
+                for name in ("kernel", "bandwidth", "n_components")
+                if getattr(other, name) != getattr(first, name)
+            }
+        return next((f"{name}={value!r}" for name, (value, usual) in given.items() if value != usual), None)
+
+    def _check_fused(self, views: tuple[ViewSettings, ...]) -> None:
+        """Reject what says nothing where one map takes all views together."""
+        name = next(one.feature_map for one in views if MAPS[one.feature_map].fuses)
+        if any(one.feature_map != name for one in views):
+            raise ValueError(
+                f"feature_map={name!r} makes one map of all views; give it for all of them, or for none."
+            )
+        given = self._of_single_views(views)
+        if given is not None:
+            raise ValueError(
+                f"{given} has no meaning with feature_map={name!r}, which has neither kernels nor features of "
+                "single views. Leave it at its default, or use feature_map='nystroem'."
+            )
+        size = views[0].n_components
+        if not isinstance(size, str) and size <= self.n_neighbors:
+            raise ValueError(
+                f"n_neighbors={self.n_neighbors} must be less than the number of landmarks, n_components={size}."
+            )
+
+
+def _of_kernel(chosen: ViewSettings) -> str:
+    if chosen.feature_map != AUTO:
+        return chosen.feature_map
+    return "exact" if chosen.given else "nystroem"
 
 
 def _check_kernel(which: str, chosen: ViewSettings) -> None:
     """Reject a kernel that the map of the view does not take."""
-    if chosen.kernel in MAPS[chosen.feature_map].kernels():
+    if MAPS[chosen.feature_map].fuses or chosen.kernel in MAPS[chosen.feature_map].kernels():
         return
     what = " is a matrix of kernel values, which" if chosen.given else " is one that"
     taking = " or ".join(f"feature_map={name!r}" for name, kind in MAPS.items() if chosen.kernel in kind.kernels())
@@ -109,7 +165,7 @@ def check_settings(parameters: Mapping[str, Any], *, several_views: bool = False
         check = _one_or_one_per_view(_CHECKS[name]) if name in per_view else _CHECKS[name]
         checked[name] = check(name, parameters[name])
     checked.pop("random_state", None)  # what it seeds is drawn when a fit begins
-    return Settings(**checked)
+    return Settings(**checked, several=several_views and "view_scaling" in checked)
 
 
 def _one_or_one_per_view(check: Check) -> Check:
@@ -161,7 +217,7 @@ def _s_init(name: str, value: Any) -> str | float:
 
 
 def _membership(name: str, value: Any) -> Any:
-    return word(*MEMBERSHIPS)(name, value)  # those that are registered when it is asked
+    return word(AUTO, *MEMBERSHIPS)(name, value)  # those that are registered when it is asked
 
 
 def _kernel(name: str, value: Any) -> Any:
@@ -205,6 +261,7 @@ _CHECKS: dict[str, Check] = {
     "kernel": _kernel,
     "bandwidth": word_or(("median", "scale"), POSITIVE, "a finite number > 0"),
     "n_components": _AUTO_OR_COUNT,
+    "n_neighbors": integer(1),
     "membership": _membership,
     "fuzziness": real(lambda m: 1 < m < math.inf, "a finite number > 1"),
     "reference_distance": word_or(("global", "median", "within"), POSITIVE, "a finite number > 0"),

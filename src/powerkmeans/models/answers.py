@@ -14,8 +14,16 @@ import numpy as np
 from powerkmeans.compute.blas import single_threaded_blas
 from powerkmeans.compute.engine import open_engine
 from powerkmeans.compute.passes import run_pass
+from powerkmeans.models.graph_answers import opened, typicality_of
 from powerkmeans.models.model import Model
-from powerkmeans.objective.block import PassInput, block_labels, block_statistics, prepare
+from powerkmeans.objective.block import (
+    PassInput,
+    block_labels,
+    block_outlier_scores,
+    block_statistics,
+    block_typicality,
+    prepare,
+)
 from powerkmeans.objective.evidence import Evidence, view_evidence
 from powerkmeans.sources import check_target, write_rows
 from powerkmeans.support.files import Target
@@ -54,6 +62,43 @@ def apply(
         return _written(rows, answers, inputs, out)
 
 
+def typicality(
+    model: Model, views: Views, engine: object, *, scores: bool = False, out: Target | None = None
+) -> Array:
+    """How typical samples are, or how much of outliers: by their neighbours in a graph, else by the membership."""
+    if not model.fuses:
+        function = block_outlier_scores if scores else block_typicality
+        return apply(model, views, engine, function, with_missed=True, out=out)
+    with single_threaded_blas():
+        rows, inputs = opened(model, views, engine)
+        answers = partial(_untypicality if scores else typicality_of, dtype=model.dtype.name)
+        if out is None:
+            return rows.map_rows(answers, inputs)
+        with naming("out"):
+            check_target(out, views.arrays)
+        return _written(rows, answers, inputs, out)
+
+
+def _untypicality(block: Block, inputs: Any, dtype: str) -> Array:
+    return 1 - typicality_of(block, inputs, dtype)
+
+
+def labels_without_noise(model: Model, views: Views, engine: object, threshold: float) -> Array:
+    """Labels, -1 where the outlier score is above the threshold."""
+    lenient = replace(model, maps=tuple(m.lenient() for m in model.maps))
+    labels = apply(lenient, views, engine, block_labels)
+    labels[typicality(model, views, engine, scores=True) > threshold] = -1
+    return labels
+
+
+def write_answers(out: Target, views: Views, answers: Array) -> Array:
+    """Answers that are held, in a file."""
+    with naming("out"):
+        check_target(out, views.arrays)
+    write_rows(out, len(answers), answers.dtype, answers.shape[1:], iter([answers]))
+    return np.load(out.path, mmap_mode="r")
+
+
 def _cast(block: Block, inputs: PassInput, function: Callable[[Block, PassInput], Array], dtype: str) -> Array:
     """Answers in the precision of the model; labels stay integers."""
     found = function(block, inputs)
@@ -62,7 +107,7 @@ def _cast(block: Block, inputs: PassInput, function: Callable[[Block, PassInput]
     return xp.astype(found, getattr(xp, dtype), copy=False) if numbers else found
 
 
-def _written(rows: Engine, function: Callable[[Block, PassInput], Array], inputs: PassInput, out: Target) -> Array:
+def _written(rows: Engine, function: Callable[[Block, Any], Array], inputs: Any, out: Target) -> Array:
     """Answers in a file, written as they come."""
     with closing(rows.map_blocks(function, inputs)) as parts:
         first = next(parts)

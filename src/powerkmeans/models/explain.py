@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from powerkmeans.models.answers import precise_evidence
+from powerkmeans.models.graph_answers import neighbour_evidence, table_columns
 from powerkmeans.models.model import Model
 from powerkmeans.types import Array, Views
 
@@ -33,11 +34,31 @@ def _shown(value: Any) -> str:
 
 def view_table(model: Model, views: Views, engine: Any) -> ViewTable:
     """The table of :func:`explain_views`, of views that have been checked."""
+    if model.fuses:
+        return _table(model, _of_graph(model, views, engine))
+    return _table(model, _of_features(model, views, engine))
+
+
+def _table(model: Model, columns: dict[str, tuple[Array, float]]) -> ViewTable:
+    table = ViewTable(view=np.array(model.view_names, dtype=object), n_features=np.array(model.view_widths))
+    table.update({name: model.for_all_views(values, otherwise) for name, (values, otherwise) in columns.items()})
+    return table
+
+
+def _of_graph(model: Model, views: Views, engine: Any) -> dict[str, tuple[Array, float]]:
+    """What the neighbours in each view say."""
+    total = float(np.sum(views.weight, dtype=np.float64))
+    columns = table_columns(neighbour_evidence(model, views, engine), model.maps[0].base.view_weights, total)
+    return {name: (values, np.nan) for name, values in columns.items()}
+
+
+def _of_features(model: Model, views: Views, engine: Any) -> dict[str, tuple[Array, float]]:
+    """What the features of each view say."""
     sums = precise_evidence(model, views, engine)
     within = np.where(sums.total > 0, sums.within / np.where(sums.total > 0, sums.total, 1), 1.0)
     within = np.where(sums.count > 0, within, np.nan)
     count = np.where(sums.count > 0, sums.count, np.nan)
-    columns = {
+    return {
         "coverage": (sums.count / float(np.sum(views.weight, dtype=np.float64)), np.nan),
         "weight": (model.parameters.view_weights, 0.0),
         "distance_share": (sums.share / max(float(np.sum(sums.share)), np.finfo(np.float64).tiny), 0.0),
@@ -45,6 +66,3 @@ def view_table(model: Model, views: Views, engine: Any) -> ViewTable:
         "agreement": (sums.agreement / count, np.nan),
         "silhouette": (sums.silhouette / count, np.nan),
     }
-    table = ViewTable(view=np.array(model.view_names, dtype=object), n_features=np.array(model.view_widths))
-    table.update({name: model.for_all_views(values, otherwise) for name, (values, otherwise) in columns.items()})
-    return table

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from powerkmeans.features.maps.centred import CentredMap
-from powerkmeans.types import Array, Iteration, Parameters, PassStatistics, Problem, Status, Views
+from powerkmeans.objective.membership import Possibilistic
+from powerkmeans.sources import join_views
+from powerkmeans.types import Array, Iteration, Membership, Parameters, PassStatistics, Problem, Status, Views
 
 
 @dataclass(frozen=True)
@@ -31,12 +33,29 @@ class Model:
     def used(self, views: Views) -> Views:
         """The views that the model uses, in its order."""
         if self.used_views == tuple(range(len(self.view_names))):
-            return views
+            return join_views(views) if self.fuses else views
         rest = views.select(list(self.used_views))
         if rest.present is not None and not np.all(np.any(rest.present, axis=1)):
             row = int(np.flatnonzero(~np.any(rest.present, axis=1))[0])
             raise ValueError(f"Sample {row} has no view but those that were constant in fit and say nothing.")
-        return rest
+        return join_views(rest) if self.fuses else rest
+
+    @property
+    def fuses(self) -> bool:
+        """Whether one map takes all views together."""
+        return self.maps[0].base.fuses
+
+    @property
+    def scores_outliers(self) -> bool:
+        """Whether it tells how typical samples are: by their neighbours, or by a bounded membership."""
+        return self.fuses or self.problem.membership.bounded
+
+    @property
+    def view_weights(self) -> Array:
+        """The weight of each view that was given; 0 for one that is not used."""
+        return self.for_all_views(
+            self.maps[0].base.view_weights if self.fuses else self.parameters.view_weights, 0.0
+        )
 
     def for_all_views(self, values: Array, otherwise: float) -> Array:
         """Values of the used views, the last axis, among those of all views."""
@@ -47,10 +66,17 @@ class Model:
 
     def cluster_centers(self) -> list[Array]:
         """Centroids as points of each view's own (uncentred) feature space; none where a view is not used."""
+        if self.fuses:
+            return [self.maps[0].uncentred(self.parameters.centers).astype(self.dtype)]
         centers = [np.zeros((len(self.parameters.centers), 0), dtype=self.dtype) for _ in self.view_names]
         for view, feature_map, part in zip(self.used_views, self.maps, self.problem.view_slices, strict=True):
             centers[view] = feature_map.uncentred(self.parameters.centers[:, part]).astype(self.dtype)
         return centers
+
+
+def scoring_membership(model: Model) -> Membership:
+    """The membership whose degrees outlier scores are: by the neighbours in a graph ``1 / (1 + d)``."""
+    return Possibilistic(2.0) if model.fuses else model.problem.membership
 
 
 @dataclass(frozen=True)
@@ -163,9 +189,17 @@ def history_table(result: FitResult) -> dict[str, Array]:
         "inertia": np.array([line.hard_cost for line in lines]),
         "shift": np.array([line.shift for line in lines]),
         "n_distinct": np.array([line.n_distinct for line in lines]),
-        "view_weights": result.model.for_all_views([line.view_weights for line in lines], 0.0),
+        "view_weights": _weights_of(result),
         "groups": np.array([line.groups for line in lines], dtype=np.int32).reshape(len(lines), -1),
     }
+
+
+def _weights_of(result: FitResult) -> Array:
+    """The weights of all views in each iteration; those of a map that fuses views are known before."""
+    model = result.model
+    if model.fuses:
+        return np.tile(model.view_weights, (len(result.history), 1))
+    return model.for_all_views([line.view_weights for line in result.history], 0.0)
 
 
 def stream_table(result: FitResult) -> dict[str, Array]:

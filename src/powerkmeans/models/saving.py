@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from powerkmeans.compute.blocks import zero_where_absent
 from powerkmeans.exceptions import ModelFileError
 from powerkmeans.features.maps.centred import CentredMap
 from powerkmeans.features.maps.registry import classes_by_file_name
@@ -27,6 +26,7 @@ from powerkmeans.models.files.values import number, packed, plain, unpacked
 from powerkmeans.models.files.versions import check_version, with_groups
 from powerkmeans.models.model import FitResult, Model, Restart, Stream, StreamLines, history_table
 from powerkmeans.objective.membership import make_membership
+from powerkmeans.support.absent import zero_where_absent
 from powerkmeans.support.files import explained, free_target, replacing
 from powerkmeans.types import Iteration, Parameters, PassStatistics, Problem, Status, Views
 

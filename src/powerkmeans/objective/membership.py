@@ -90,8 +90,3 @@ MEMBERSHIPS: dict[str, Callable[[float], Membership]] = {m.name: m for m in (Fuz
 def make_membership(name: str, fuzziness: float) -> Membership:
     """Return the membership called ``name``."""
     return MEMBERSHIPS[name](fuzziness)
-
-
-def has_scores(name: str) -> bool:
-    """Whether samples of the membership called ``name`` can be untypical of all clusters."""
-    return MEMBERSHIPS[name](2.0).bounded

@@ -18,4 +18,4 @@ def check_model(estimator: Any, display: str) -> None:
 
 def has_typicality(estimator: PowerKMeansBase) -> bool:
     """Whether samples can be untypical of all clusters."""
-    return estimator._fit.model.problem.membership.bounded
+    return estimator._fit.model.scores_outliers

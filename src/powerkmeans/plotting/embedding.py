@@ -10,7 +10,7 @@ from sklearn.decomposition import PCA
 from powerkmeans.compute.engine import open_engine
 from powerkmeans.estimators.base import PowerKMeansBase
 from powerkmeans.models.answers import apply
-from powerkmeans.objective.block import PassInput, block_distances, block_labels, block_outlier_scores
+from powerkmeans.objective.block import PassInput, block_distances, block_labels
 from powerkmeans.objective.space import gram_matrix
 from powerkmeans.objective.updates import column_scale
 from powerkmeans.plotting.checks import check_model, has_typicality
@@ -140,7 +140,7 @@ class EmbeddingDisplay:
         labels = apply(estimator._fit.model, views, estimator.engine, block_labels)
         outlier = None
         if has_typicality(estimator) and outlier_share > 0:
-            scores = apply(estimator._fit.model, views, estimator.engine, block_outlier_scores, with_missed=True)
+            scores = estimator._typicality(views, scores=True)
             outlier = scores > np.quantile(scores, 1 - outlier_share)
         display = cls(plane.points, labels, outlier=outlier, centers=plane.centers, axis_names=plane.axis_names)
         return display.plot(ax)

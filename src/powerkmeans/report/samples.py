@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerkmeans.estimators.base import PowerKMeansBase
-from powerkmeans.objective.block import block_typicality
+from powerkmeans.models.graph_answers import shares_of_views as graph_shares
+from powerkmeans.models.model import scoring_membership
 from powerkmeans.objective.evidence import labels_and_probabilities, view_shares
 from powerkmeans.sources import is_source
 from powerkmeans.types import Array, Float64Array, Membership, Views
@@ -62,17 +63,17 @@ class Samples:
 
 def summarise(estimator: PowerKMeansBase, views: Views, noise_threshold: float | None) -> Samples:
     """Ask the model about all samples, a block of rows at a time; three numbers per sample are kept."""
-    problem, asked = estimator._fit.model.problem, noise_threshold is not None
+    model, asked = estimator._fit.model, noise_threshold is not None
     if asked:
         estimator._check_threshold(noise_threshold)
     found = estimator._apply(views, labels_and_probabilities)
     labels, probability = found[:, 0].astype(np.int32), found[:, 1]
     typicality, fence = np.ones_like(probability), None
-    if problem.membership.bounded:  # of all that a sample is, also what the features miss
-        typicality = estimator._apply(views, block_typicality, with_missed=True)
-        whisker = outlier_fence(typicality, problem.membership)
+    if model.scores_outliers:
+        typicality = estimator._typicality(views)
+        whisker = outlier_fence(typicality, scoring_membership(model))
         fence = whisker if noise_threshold is None else float(noise_threshold)
-    return Samples(labels, probability, typicality, len(estimator._fit.model.parameters.centers), fence, asked)
+    return Samples(labels, probability, typicality, len(model.parameters.centers), fence, asked)
 
 
 def outlier_fence(typicality: Array, membership: Membership) -> float:
@@ -133,5 +134,9 @@ def take_rows(views: Views, rows: Rows) -> Views:
 def shares_of_views(estimator: PowerKMeansBase, views: Views) -> Float64Array:
     """What each view adds to the distance of a sample from its centroid; NaN where that is nothing."""
     model = estimator._fit.model
-    shares = model.for_all_views(estimator._apply(views, view_shares, with_missed=True), np.nan)
+    if model.fuses:
+        found = graph_shares(model, views, estimator.engine)
+    else:
+        found = estimator._apply(views, view_shares, with_missed=True)
+    shares = model.for_all_views(found, np.nan)
     return shares if views.present is None else np.where(views.present, shares, np.nan)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from powerkmeans.sources.ahead import read_ahead
 from powerkmeans.sources.disk import SourceChangedError, UnreadableError
+from powerkmeans.sources.joined import join_views
 from powerkmeans.sources.opening import open_source
 from powerkmeans.sources.output import check_target, write_rows
 from powerkmeans.sources.source import Source, is_source
@@ -14,6 +15,7 @@ __all__ = [
     "UnreadableError",
     "check_target",
     "is_source",
+    "join_views",
     "open_source",
     "read_ahead",
     "write_rows",

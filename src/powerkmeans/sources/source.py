@@ -51,9 +51,13 @@ class TableFacts(NamedTuple):
 class Source(ABC):
     """One table of numbers, read in blocks of consecutive rows or by the numbers of its rows.
 
+    ``held`` tells that all of it is in memory already.
+
     All values of ``blocks`` and ``take`` are finite. Whatever else stands in the table is a ValueError that says
     where, and a file that changed since it was opened is a SourceChangedError.
     """
+
+    held = False
 
     def __init__(self, facts: TableFacts) -> None:
         self.name = facts.name

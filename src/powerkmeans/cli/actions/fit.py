@@ -26,11 +26,10 @@ from powerkmeans.cli.answers import (
 from powerkmeans.cli.bundle import Bundle, save_bundle
 from powerkmeans.cli.errors import listed, usage
 from powerkmeans.cli.inputs import InputOptions, Inputs, chosen, read_inputs, tell_input
-from powerkmeans.cli.modelling import ModelOptions, fit_estimator
+from powerkmeans.cli.modelling import ModelOptions, fit_estimator, has_scores
 from powerkmeans.cli.outputs import Columns, Outputs, check_table_name, write_table
 from powerkmeans.cli.reading import named_files
 from powerkmeans.cli.terminal import Terminal
-from powerkmeans.objective.membership import has_scores
 from powerkmeans.report import write_report
 
 T = TypeVar("T")
@@ -56,7 +55,7 @@ def run(options: dict[str, Any]) -> None:
     terminal = Terminal(quiet=options["quiet"], as_json=options["as_json"])
     model, reading = chosen(ModelOptions, options), chosen(InputOptions, options)
     planned = model.parameters(several=True)  # a wrong value is told before anything is read
-    if options["outliers"] and not has_scores(planned["membership"]):
+    if options["outliers"] and not has_scores(planned["membership"], planned["feature_map"]):
         raise usage(f"--outliers needs scores, which a {planned['membership']} membership does not have.")
     outputs = planned_outputs(options)
     if not options["dry_run"]:
@@ -109,7 +108,7 @@ def described(
 ) -> Bundle:
     """A fitted estimator with its input and what there is to tell about its clusters."""
     n_clusters, names = estimator.n_clusters, tuple(view.name for view in inputs.views)
-    scored = has_scores(estimator.membership)
+    scored = estimator._fit.model.scores_outliers
     with terminal.bar("Describing") as bar, terminal.hearing_warnings():
         scores = all_scores(estimator, inputs.X, inputs.samples.n_samples)
         bar.update(0.5)

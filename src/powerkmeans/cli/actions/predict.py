@@ -21,7 +21,6 @@ from powerkmeans.cli.progress import Bar
 from powerkmeans.cli.reading import named_files
 from powerkmeans.cli.samples import Samples
 from powerkmeans.cli.terminal import Terminal
-from powerkmeans.objective.membership import has_scores
 
 
 def run(options: dict[str, Any]) -> None:
@@ -79,7 +78,7 @@ def answered(bundle: Bundle, X: Any, samples: Samples, bar: Bar, *, with_members
 def _with_threshold(bundle: Bundle, threshold: float | None) -> Bundle:
     if threshold is None:
         return bundle
-    if not has_scores(bundle.estimator.membership):
+    if not bundle.estimator._fit.model.scores_outliers:
         raise UserError(
             f"--noise-threshold needs scores, which a model of {bundle.estimator.membership} membership does not "
             "have.",

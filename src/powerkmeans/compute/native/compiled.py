@@ -7,11 +7,11 @@ from typing import Any, ClassVar, TypeGuard
 
 import numpy as np
 
-from powerkmeans.compute.blocks import overflow_error
 from powerkmeans.compute.native.arguments import MEMBERSHIPS, MapCall, PassCall
 from powerkmeans.compute.native.library import Library, open_library
 from powerkmeans.features.maps.centred import CentredMap
 from powerkmeans.features.maps.fourier import FourierMap
+from powerkmeans.features.maps.overflow import overflow_error
 from powerkmeans.objective.block import PassInput
 from powerkmeans.types import Array, Block, Engine, FeatureMap, PassStatistics
 
@@ -42,6 +42,10 @@ class FastMap:
         call = MapCall(self.exact, X)
         _library(self.target).map_rows(call)
         return call.features
+
+    def fault(self, dtype: Any, row: int) -> ValueError:
+        """What to raise where the features of a row are not finite."""
+        return self.exact.fault(dtype, row)
 
 
 @dataclass(frozen=True)

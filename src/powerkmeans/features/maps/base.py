@@ -6,16 +6,19 @@ registry has under a name: how to make such a map for a view, and what is known 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from powerkmeans.features.kernels import KERNELS
 from powerkmeans.features.maps.centred import CentredMap, make_centred
+from powerkmeans.features.maps.overflow import overflow_error
 from powerkmeans.features.maps.packing import Packing
 from powerkmeans.support.draws import STATISTIC_ROWS, stream, subsample
-from powerkmeans.types import Array, FeatureMap, Float64Array, RowSample
+from powerkmeans.types import Array, FeatureMap, Float64Array, RowSample, T
 
 
 class MapWords(NamedTuple):
@@ -43,6 +46,7 @@ class BaseMap:
     misses : whether features are those of a kernel with k(x, x) = 1 less what the map misses of it
     approximates : whether it stands for a kernel, and the better the more components it has
     components_are_rows : whether it has at most as many components as there are distinct rows
+    fuses : whether it takes all views together, side by side
     given : whether the rows are those of a kernel matrix themselves
     words : what messages say of it
     """
@@ -53,6 +57,7 @@ class BaseMap:
     misses: ClassVar[bool] = False
     approximates: ClassVar[bool] = False
     components_are_rows: ClassVar[bool] = False
+    fuses: ClassVar[bool] = False
 
     if TYPE_CHECKING:  # fields of one class are properties of another
 
@@ -67,6 +72,11 @@ class BaseMap:
     @property
     def given(self) -> bool:
         return False
+
+    @property
+    def view_weights(self) -> Float64Array:
+        """How much each view counts, of a map that fuses them."""
+        return np.ones(1)
 
     @property
     def words(self) -> MapWords:
@@ -103,6 +113,14 @@ class BaseMap:
         """What the mean is taken of."""
         return make_centred(self, np.zeros(self.n_outputs), dtype)
 
+    def fault(self, dtype: Any, row: int) -> ValueError:
+        """What to raise where the features of a row are not finite."""
+        return overflow_error(dtype, row)
+
+    def with_lenience(self) -> BaseMap:
+        """The same map without an error for rows that it cannot place, if it knows such."""
+        return self
+
     def flaw(self) -> str | None:
         """What is wrong with arrays that fit the table of a model file, if anything is."""
         return None
@@ -114,6 +132,26 @@ def check_columns(X: Array, n_columns: int) -> None:
         raise ValueError(f"The rows have {X.shape[1]} columns, but the map was made for {n_columns}.")
 
 
+def _one_by_one(function: Callable[[Any], T], rows: Any) -> list[T]:
+    return [function(rows)]
+
+
+def _undivided(features: Float64Array, weight: Float64Array) -> NDArray[np.integer]:
+    return np.zeros(len(weight), dtype=np.int32)
+
+
+@dataclass(frozen=True)
+class Tools:
+    """What a map that has to be learnt is made with; whoever makes a fit brings them.
+
+    run : gives a function of consecutive rows for all given ones, in order, by as many threads as there are
+    cluster : labels of features with weights
+    """
+
+    run: Callable[[Callable[[Any], Any], Any], list[Any]] = _one_by_one
+    cluster: Callable[[Float64Array, Float64Array], NDArray[np.integer]] = _undivided
+
+
 @dataclass(frozen=True)
 class MapRequest:
     """What a map is made from.
@@ -123,6 +161,9 @@ class MapRequest:
     dtype : the precision of the features to come
     key : what random streams of the view are named by
     rows, weight : all rows of the view and their weights, absent ones zero; a dual kind has them in memory
+    n_clusters, n_neighbors : as set
+    offsets : columns at which views begin and end, where there are several side by side
+    tools : what work on the sample is done with
     """
 
     sample: RowSample
@@ -134,6 +175,10 @@ class MapRequest:
     key: str
     rows: Any
     weight: Array
+    n_clusters: int = 2
+    n_neighbors: int = 10
+    offsets: tuple[int, ...] = ()
+    tools: Tools = field(default_factory=Tools)
 
     @property
     def n_columns(self) -> int:
@@ -168,6 +213,11 @@ class MapKind:
     def dual(self) -> bool:
         """Whether its maps are, which keep all training rows in memory."""
         return self.map_class.dual
+
+    @property
+    def fuses(self) -> bool:
+        """Whether its maps take all views together."""
+        return self.map_class.fuses
 
     def make(self, request: MapRequest) -> BaseMap:
         """The map of one view."""

@@ -39,6 +39,11 @@ class CentredMap:
         features = xp.astype(self.base(X, xp) - self.mean, getattr(xp, self.dtype), copy=False)
         return features if self.scale == 1.0 else features * self.scale
 
+    def fault(self, dtype: Any, row: int) -> ValueError:
+        """What to raise where the features of a row are not finite."""
+        error: ValueError = self.base.fault(dtype, row)
+        return error
+
     def scaled(self, scale: float) -> CentredMap:
         """The same map with its outputs multiplied by ``scale``."""
         return replace(self, scale=scale)
@@ -46,6 +51,10 @@ class CentredMap:
     def for_new(self, *, order_only: bool = False) -> CentredMap:
         """The same map for samples that need not be the training ones; ``order_only``: for labels alone."""
         return self
+
+    def lenient(self) -> CentredMap:
+        """The same map without an error for samples that it cannot place, if it knows such."""
+        return replace(self, base=self.base.with_lenience())
 
     def with_missed(self) -> CentredMap:
         """The map with what it misses of a kernel as one more feature, where that is known and not none."""

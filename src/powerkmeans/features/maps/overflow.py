@@ -36,3 +36,12 @@ def length_bound(point: Array) -> float:
 def largest_entry(array: Array) -> float:
     """The largest absolute value."""
     return float(np.max(np.abs(array)))
+
+
+def overflow_error(dtype: Any, row: int) -> ValueError:
+    """What to raise when the features of a row leave the range of their type."""
+    name = str(dtype).rpartition(".")[2]
+    return ValueError(
+        f"Squared distances overflow {name} (row {row}): its values are too large for this "
+        "precision or bandwidth. Rescale the data, or use float64."
+    )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from powerkmeans.features.maps.base import BaseMap, MapKind
 from powerkmeans.features.maps.exact import ExactKind
 from powerkmeans.features.maps.fourier import FourierKind
+from powerkmeans.features.maps.graph import AutoKind, GraphKind
 from powerkmeans.features.maps.identity import IdentityKind
 from powerkmeans.features.maps.nystroem import NystroemKind
 
@@ -16,6 +17,8 @@ MAPS: dict[str, MapKind] = {
     "rff": FourierKind(orthogonal=False),
     "orf": FourierKind(orthogonal=True),
     "nystroem": NystroemKind(),
+    "auto": AutoKind(),
+    "graph": GraphKind(),
     "identity": IdentityKind(),
     "exact": ExactKind(),
 }

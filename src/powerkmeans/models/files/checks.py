@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from powerkmeans.features.maps.registry import classes_by_file_name
 from powerkmeans.models.files.archive import Member
-from powerkmeans.models.files.contents import HEADER, arrays_of, check_map, map_packing
+from powerkmeans.models.files.contents import HEADER, arrays_of, check_map, fuses, map_packing, places_of_maps
 from powerkmeans.models.files.flaws import Flaw
 from powerkmeans.models.files.schema import Scope
 from powerkmeans.models.files.values import check_packed
@@ -59,7 +59,7 @@ def _check_sum(name: str, values: Array) -> None:
 
 def _check_views(header: Mapping[str, Any], scope: Scope) -> None:
     names, used, splits = (header[name] for name in ("view_names", "used_views", "splits"))
-    scope.bind("L", len(used), "header.used_views")
+    _check_fused(header, scope)
     scope.bind("V", len(header["view_widths"]), "header.view_widths")
     if len(set(names)) < len(names) or any(_unprintable(name) for name in names):
         raise Flaw("header.view_names has a name twice, or one that is no text")
@@ -75,6 +75,18 @@ def _check_views(header: Mapping[str, Any], scope: Scope) -> None:
         raise Flaw("header.dual does not tell which maps are exact")
 
 
+def _check_fused(header: Mapping[str, Any], scope: Scope) -> None:
+    """Hold the number of maps to that of views: one for each, or one that fuses all."""
+    used, widths = header["used_views"], header["view_widths"]
+    if not fuses(header):
+        scope.bind("L", len(used), "header.used_views")
+    elif len(header["maps"]) > 1:
+        raise Flaw("header.maps has another map beside one that fuses all views")
+    elif all(isinstance(view, int) and view < len(widths) for view in used):
+        marks = len(used) if len(used) > 1 else 0
+        scope.bind(f"d{len(header['view_names'])}", sum(widths[view] for view in used) + marks, "header.maps")
+
+
 def _is_dual(entry: Mapping[str, Any]) -> bool:
     return classes_by_file_name()[entry["kind"]].dual
 
@@ -85,11 +97,9 @@ def _unprintable(name: str) -> bool:
 
 def _check_maps(header: Mapping[str, Any], scope: Scope) -> None:
     """Hold what each map puts out to the width of its place among the coordinates."""
-    parts = zip(
-        header["used_views"], header["maps"], pairwise(header["splits"]), header["bandwidths"], strict=True
-    )
-    for view, entry, (start, end), bandwidth in parts:
-        plain, where = entry["plain"], f"the map of view {header['view_names'][view]!r}"
+    parts = zip(places_of_maps(header), pairwise(header["splits"]), header["bandwidths"], strict=True)
+    for index, ((view, entry), (start, end), bandwidth) in enumerate(parts):
+        plain, where = entry["plain"], f"the map of view {header['view_names'][header['used_views'][index]]!r}"
         n_outputs, rest = divmod(end - start, 2 if _is_dual(entry) else 1)
         scope.bind(f"p{view}", n_outputs, where)
         if rest or plain.get("n_components", n_outputs) != n_outputs:
@@ -115,8 +125,8 @@ def _check_members(header: Mapping[str, Any], members: Mapping[str, Member], sco
             table[name].check_shape(name, member, scope)
         elif name not in settings:
             raise Flaw(f"it has the member {name!r}, which is none of this model")
-    for index, view in enumerate(header["used_views"]):
-        flaw = map_packing(header["maps"][index]).flaw(_sizes_of(view, scope))
+    for index, (view, entry) in enumerate(places_of_maps(header)):
+        flaw = map_packing(entry).flaw(_sizes_of(view, scope))
         if flaw is not None:
             raise Flaw(f"map{index}: {flaw}")
 

@@ -85,7 +85,7 @@ HEADER = record(
         "feature_names_in": optional(listed(text, "columns")),
         "layout": record({"labels": anything, "columns": anything}),
         "view_names": listed(text, "V"),
-        "used_views": listed(integer(0), "L"),
+        "used_views": listed(integer(0)),
         "view_widths": listed(integer(1), "V"),
         "dtype": one_of(*PRECISION.split()),
         "membership": _membership,
@@ -179,10 +179,21 @@ def _map_arrays(entry: Mapping[str, Any]) -> dict[str, Numbers]:
     return {name: Numbers(*array) for name, array in table.items()}
 
 
+def fuses(header: Mapping[str, Any]) -> bool:
+    """Whether one map takes all views together."""
+    return any(classes_by_file_name()[entry["kind"]].fuses for entry in header["maps"])
+
+
+def places_of_maps(header: Mapping[str, Any]) -> list[tuple[int, Mapping[str, Any]]]:
+    """Each map and the number of its view; a map that fuses has the number after all of them."""
+    numbers = [len(header["view_names"])] if fuses(header) else header["used_views"]
+    return list(zip(numbers, header["maps"], strict=True))
+
+
 def arrays_of(header: Mapping[str, Any]) -> dict[str, Numbers]:
     """The arrays that a file with this header has, those of settings apart; a baseline may be lacking."""
     table = _ARRAYS | _BASELINE
-    for index, (view, entry) in enumerate(zip(header["used_views"], header["maps"], strict=True)):
+    for index, (view, entry) in enumerate(places_of_maps(header)):
         table |= _numbered(f"map{index}.", _map_arrays(entry), view)
     if "stream" in header:
         table |= _STREAM_ARRAYS

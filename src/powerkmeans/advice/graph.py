@@ -1,0 +1,43 @@
+"""What a graph of landmarks tells of its own limits."""
+
+from __future__ import annotations
+
+from powerkmeans.advice.thresholds import LEAST_AGREEMENT
+from powerkmeans.fitting.task import Task
+
+
+def about_graph(task: Task) -> list[str | None]:
+    """Sentences about the graph, where a fit has one."""
+    base = task.prepared.maps_of_rows[0].base
+    if not base.fuses or task.settings.n_clusters == 1:
+        return []
+    return [in_pieces(task), no_clear_graph(base.agreement)]
+
+
+def in_pieces(task: Task) -> str | None:
+    """The graph fell into more pieces than there are clusters, with as many neighbours as were asked for."""
+    base, settings = task.prepared.maps_of_rows[0].base, task.settings
+    if base.n_neighbors <= settings.n_neighbors:
+        return None
+    begun = f"With n_neighbors={settings.n_neighbors} the graph falls into more pieces than there are clusters, "
+    if base.n_pieces <= settings.n_clusters:
+        return (
+            begun
+            + f"so {base.n_neighbors} were taken, with which it does not. Pieces may be clusters of their own: "
+            "a larger n_clusters keeps them apart."
+        )
+    return (
+        begun
+        + f"and into {base.n_pieces} whatever their number: some rows share no view with others, or are far from "
+        "all. Which pieces go together is arbitrary then; use a larger n_clusters, or feature_map='nystroem'."
+    )
+
+
+def no_clear_graph(agreed: float) -> str | None:
+    """Two halves of the landmarks give different clusters."""
+    if agreed >= LEAST_AGREEMENT:
+        return None
+    return (
+        f"The graph shows no clear clusters: two halves of its landmarks agree on {agreed:.2f} of them (1 is all, "
+        "0 chance). Compare with feature_map='nystroem', try fewer clusters, or leave out useless columns."
+    )

@@ -1,0 +1,147 @@
+"""A graph from sampled rows: landmarks, ties, directions, and how much each view counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from powerkmeans.features.bandwidth import weighted_median
+from powerkmeans.features.graph.distances import Landmarks, typical_distance
+from powerkmeans.features.graph.neighbours import Neighbours, neighbours
+from powerkmeans.features.graph.placing import Placing
+from powerkmeans.features.graph.shares import LEAST_SHARE, beyond_chance
+from powerkmeans.features.graph.spectrum import Spectrum, graph_of, pieces, shares_matrix, spectrum
+from powerkmeans.features.maps.base import Tools
+from powerkmeans.features.pairs import as_dense
+from powerkmeans.types import Float64Array
+
+# landmarks between which the usual distance of a view is taken
+_TYPICAL_ROWS = 500
+# directions beyond one for each cluster: the first tells of degrees alone, so clusters share the others
+MORE_DIRECTIONS = 1
+
+Labels = NDArray[np.integer]
+
+
+class Rows(NamedTuple):
+    """Distinct rows that a graph is built on, with their weights, and what the work is done with."""
+
+    X: Any
+    weight: Float64Array
+    tools: Tools
+
+
+@dataclass(frozen=True)
+class GraphSize:
+    """How many landmarks a graph has, how many of them are neighbours of a row, and for how many clusters."""
+
+    n_landmarks: int
+    n_neighbors: int
+    n_clusters: int
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A graph that is built: all that a map needs, and the sampled rows as it sees them.
+
+    shares : ``Z`` of the sampled rows
+    usual : the median squared distance from one of them to the farthest of its neighbours
+    n_pieces : pieces of it without ties between them
+    """
+
+    placing: Placing
+    landmarks: Landmarks
+    n_neighbors: int
+    spectrum: Spectrum
+    shares: csr_array
+    usual: float
+    n_pieces: int
+
+    @property
+    def features(self) -> Float64Array:
+        """The sampled rows in the graph's coordinates, at unit length."""
+        total = self.shares @ self.spectrum.loading
+        length = np.sqrt(np.vecdot(total, total))[:, None]
+        return total / np.where(length == 0, 1.0, length)
+
+
+def build_graph(rows: Rows, placing: Placing, drawn: Any, size: GraphSize) -> Graph:
+    """The graph on drawn landmarks; views are weighed by what a first, even one finds."""
+    placed = placing(drawn, np)
+    n_views = len(placing.offsets) - 1
+    even = Landmarks(placed, placing.placed_offsets, np.full(n_views, 1 / n_views), np.ones(n_views))
+    typical = np.array([typical_distance(_some(even.alone(view).rows)) for view in range(n_views)])
+    weights = np.where(typical > 0, 1.0, 0.0) / max(1, np.sum(typical > 0))
+    even = replace(even, weights=weights, typical=np.where(typical > 0, typical, 1.0))
+    first = tied_graph(rows, placing, even, size)
+    if n_views == 1:
+        return first
+    labels = rows.tools.cluster(first.features, rows.weight)
+    learned = view_weights(rows, first, labels)
+    return tied_graph(rows, placing, replace(even, weights=learned), size)
+
+
+def _some(rows: Any) -> Any:
+    return rows[:: max(1, rows.shape[0] // _TYPICAL_ROWS)]
+
+
+def tied_graph(rows: Rows, placing: Placing, landmarks: Landmarks, size: GraphSize) -> Graph:
+    """Tie rows to more and more neighbours until the graph has no more pieces than there are clusters."""
+    count = max(1, min(size.n_neighbors, landmarks.rows.shape[0] - 1))
+    while True:
+        landmarks, found = _tied(rows, placing, landmarks, count)
+        shares = shares_matrix(found, landmarks.rows.shape[0])
+        n_pieces, _ = pieces(graph_of(shares, rows.weight)[0])
+        if n_pieces <= size.n_clusters or count >= landmarks.rows.shape[0] - 1:
+            break
+        count = min(2 * count, landmarks.rows.shape[0] - 1)
+    directions = spectrum(shares, rows.weight, size.n_clusters + MORE_DIRECTIONS)
+    usual = weighted_median(found.reach, rows.weight)
+    return Graph(placing, landmarks, count, directions, shares, usual, n_pieces)
+
+
+def _tied(rows: Rows, placing: Placing, landmarks: Landmarks, count: int) -> tuple[Landmarks, Neighbours]:
+    """Neighbours of all rows; landmarks that are nobody's are left out."""
+    while True:
+        found = row_neighbours(rows, lambda X: placing(X, np), landmarks, count)
+        used = np.bincount(found.index.ravel(), found.share.ravel(), landmarks.rows.shape[0]) > 0
+        if np.all(used):
+            return landmarks, found
+        landmarks = replace(landmarks, rows=landmarks.rows[np.flatnonzero(used)])
+
+
+def row_neighbours(rows: Rows, place: Callable[[Any], Any], landmarks: Landmarks, count: int) -> Neighbours:
+    """Neighbours of all rows; a row that has no view in common with any landmark has no shares."""
+    parts = rows.tools.run(lambda X: neighbours(place(X), landmarks, count, np), rows.X)
+    joined = Neighbours(*(np.concatenate(some, axis=0) for some in zip(*parts, strict=True)))
+    return joined._replace(share=np.where(np.isnan(joined.share), 0.0, joined.share))
+
+
+def view_weights(rows: Rows, graph: Graph, labels: Labels) -> Float64Array:
+    """``alpha_l`` in proportion to how many of a row's neighbours in view l alone are of its cluster."""
+    found = np.array([view_share(rows, graph, view, labels) for view in range(graph.landmarks.n_views)])
+    found = np.where(graph.landmarks.weights > 0, np.maximum(found, LEAST_SHARE), 0.0)
+    return found / np.sum(found)
+
+
+def view_share(rows: Rows, graph: Graph, view: int, labels: Labels) -> float:
+    """How many of the neighbours in one view alone are of a row's cluster, beyond chance."""
+    landmarks, alone = graph.landmarks, graph.landmarks.alone(view)
+    if landmarks.weights[view] == 0 or alone.rows.shape[0] < 2:
+        return 0.0
+
+    def place(X: Any) -> Any:
+        return landmarks.views(graph.placing(X, np))[view]
+
+    found = row_neighbours(rows, place, alone, min(graph.n_neighbors, alone.rows.shape[0] - 1))
+    shares = shares_matrix(found, alone.rows.shape[0])
+    weight = rows.weight
+    if landmarks.n_views > 1:
+        marks = graph.placing.offsets[-1] + view
+        weight = weight * as_dense(rows.X[:, marks : marks + 1])[:, 0]
+    return beyond_chance(shares, labels, weight)

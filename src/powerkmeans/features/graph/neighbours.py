@@ -1,0 +1,121 @@
+"""The landmarks nearest to each row, and how a row divides itself among them.
+
+There is no bandwidth: a row's shares fall to zero at the first landmark beyond its neighbours, wherever that is.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from powerkmeans.features.graph.distances import Landmarks, Measure, side_by_side
+from powerkmeans.support.precision import HALF_THE_DIGITS, ROUNDING
+from powerkmeans.types import Array, Float64Array
+
+# numbers of a tile of rows by landmarks: more leave the cache
+TILE_NUMBERS = 2**19
+# groups of landmarks whose nearest members are compared before single ones are: only the best groups are opened
+_GROUPS = 250
+
+
+class Neighbours(NamedTuple):
+    """Of each row its nearest landmarks, (b, r), nearest first, and the share of the row that each has.
+
+    Shares add up to one; they are not a number where no landmark has a view in common with the row. ``itself``
+    tells whether the nearest landmark is the row itself; ``reach`` is the squared distance to the farthest one.
+    """
+
+    index: Array
+    share: Array
+    itself: Array
+    reach: Array
+
+
+def neighbours(rows: Any, landmarks: Landmarks, count: int, xp: Any) -> Neighbours:
+    """The ``count`` landmarks nearest to each row; rows are placed as the landmarks are."""
+    rows, landmarks = side_by_side(rows, landmarks, xp)
+    measure = Measure(landmarks, xp)
+    step = max(1, TILE_NUMBERS // landmarks.rows.shape[0])
+    n_rows = int(rows.shape[0])
+    starts = range(0, max(1, n_rows), step)
+    tiles = [_in_tile(rows[start : min(start + step, n_rows), :], measure, count) for start in starts]
+    if len(tiles) == 1:
+        return tiles[0]
+    return Neighbours(*(xp.concat(list(parts), axis=0) for parts in zip(*tiles, strict=True)))
+
+
+def _in_tile(rows: Any, measure: Measure, count: int) -> Neighbours:
+    """Choose by expanded squares, of sparse rows all there is; measure those chosen by differences."""
+    xp = measure.xp
+    every, more = measure.to_all(rows)
+    chosen = smallest(every, min(count + 1, every.shape[1]), xp)
+    if hasattr(rows, "toarray"):
+        found = xp.take_along_axis(every, chosen, axis=1)
+        distance = xp.maximum(found if more is None else found + more, xp.zeros_like(found))
+    else:
+        distance = measure.to_chosen(rows, chosen)
+    order = xp.argsort(distance, axis=1, stable=True)
+    chosen, distance = (xp.take_along_axis(part, order, axis=1) for part in (chosen, distance))
+    distance, itself = _without_itself(distance, xp)
+    if xp.any(_all_equal(distance, xp)):
+        chosen = _first_of_equals(chosen, distance, every if more is None else every + more, xp)
+    return _shared(chosen[:, :count], distance, itself, xp)
+
+
+def _without_itself(distance: Array, xp: Any) -> tuple[Array, Array]:
+    """A landmark is no neighbour of itself: at distance zero it gets that of the next one."""
+    if distance.shape[1] == 1:
+        return distance, xp.zeros_like(distance[:, 0], dtype=xp.bool)
+    first, second = distance[:, :1], distance[:, 1:2]
+    itself = (first <= ROUNDING * second) & xp.isfinite(second)
+    return xp.concat([xp.where(itself, second, first), distance[:, 1:]], axis=1), itself[:, 0]
+
+
+def _all_equal(distance: Array, xp: Any) -> Array:
+    last = distance[:, -1]
+    return xp.isfinite(last) & (last - distance[:, 0] <= ROUNDING * last)
+
+
+def _first_of_equals(chosen: Array, distance: Array, every: Array, xp: Any) -> Array:
+    """Where all that were chosen are equally far, any other that is might have been: the first ones are taken."""
+    level = xp.where(every <= distance[:, -1:] * (1 + HALF_THE_DIGITS), xp.zeros_like(every), every)
+    first = xp.argsort(level, axis=1, stable=True)[:, : chosen.shape[1]]
+    return xp.where(_all_equal(distance, xp)[:, None], first, chosen)
+
+
+def smallest(values: Array, count: int, xp: Any) -> Array:
+    """Where the ``count`` smallest values of each row are, in any order."""
+    if xp is not np:
+        return xp.argsort(values, axis=1)[:, :count]
+    if values.shape[1] < 4 * _GROUPS or count > _GROUPS // 4:
+        return np.argpartition(values, count - 1, axis=1)[:, :count]
+    return _smallest_of_groups(values, count)
+
+
+def _smallest_of_groups(values: Float64Array, count: int) -> Array:
+    """The same by groups: each of the smallest values is in one of the groups of the smallest minima."""
+    size, rest = divmod(values.shape[1], _GROUPS)
+    if rest:
+        size += 1
+        values = np.pad(values, ((0, 0), (0, size * _GROUPS - values.shape[1])), constant_values=np.inf)
+    minima = np.min(values.reshape(len(values), size, _GROUPS), axis=1)
+    best = np.argpartition(minima, count - 1, axis=1)[:, :count]
+    members = (best[:, None, :] + np.arange(size)[None, :, None] * _GROUPS).reshape(len(values), -1)
+    found = np.argpartition(np.take_along_axis(values, members, axis=1), count - 1, axis=1)[:, :count]
+    return np.take_along_axis(members, found, axis=1)
+
+
+def _shared(chosen: Array, distance: Array, itself: Array, xp: Any) -> Neighbours:
+    """``z_ij = (d - D_ij)_+`` over its sum, ``d`` the distance to the first landmark that is no neighbour.
+
+    Even shares where all are equally far; those that have no view in common with the row get none.
+    """
+    finite, count = xp.isfinite(distance), chosen.shape[1]
+    within = xp.where(finite, distance, xp.zeros_like(distance))
+    edge = xp.max(within, axis=1, keepdims=True)
+    share = xp.where(finite, edge - within, xp.zeros_like(within))[:, :count]
+    even = xp.astype(finite[:, :count], share.dtype)
+    share = xp.where(xp.sum(share, axis=1, keepdims=True) > 0, share, even)
+    share = share / xp.sum(share, axis=1, keepdims=True)  # 0 / 0 where none is near
+    return Neighbours(chosen, share, itself, xp.max(within[:, :count], axis=1))

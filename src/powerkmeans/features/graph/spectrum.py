@@ -1,0 +1,97 @@
+"""The graph of landmarks that rows tie together, and the directions in which it falls apart."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+from scipy.sparse.linalg import eigsh
+
+from powerkmeans.features.graph.neighbours import Neighbours
+from powerkmeans.types import Float64Array
+
+# tau: what the mean degree adds to every landmark's; without it a few far rows take whole directions
+DEGREE_FLOOR = 1.0
+# landmarks up to which all eigenvectors are taken at once, which is as fast and knows no restarts
+DENSE_LANDMARKS = 300
+
+
+class Spectrum(NamedTuple):
+    """Leading eigenvalues, the largest first, and what the shares of landmarks are multiplied by, (m, q)."""
+
+    values: Float64Array
+    loading: Float64Array
+
+
+def shares_matrix(found: Neighbours, n_landmarks: int) -> csr_array:
+    """``Z``, (n, m): rows by landmarks, sparse."""
+    n_rows, count = found.index.shape
+    bounds = np.arange(0, n_rows * count + 1, count)
+    shares = csr_array((found.share.ravel(), found.index.ravel(), bounds), shape=(n_rows, n_landmarks))
+    shares.sum_duplicates()
+    shares.eliminate_zeros()
+    return shares
+
+
+def degrees(shares: csr_array, weight: Float64Array) -> Float64Array:
+    """``lambda_j = sum_i w_i z_ij``."""
+    return np.asarray(shares.T @ weight)
+
+
+def graph_of(shares: csr_array, weight: Float64Array) -> tuple[csr_array, Float64Array]:
+    """``C = B^T W B`` with ``B = G^{-1/2} Z Lambda~^{-1/2}``, and ``Lambda~``."""
+    degree = degrees(shares, weight)
+    raised = degree + DEGREE_FLOOR * float(np.mean(degree))
+    row_degree = shares @ (degree / raised)
+    tied = shares.multiply(np.sqrt(weight / row_degree)[:, None]).multiply(1 / np.sqrt(raised)[None, :]).tocsr()
+    return (tied.T @ tied).tocsr(), raised
+
+
+def pieces(graph: Any) -> tuple[int, Any]:
+    """How many pieces without any tie between them there are, and the piece of each landmark."""
+    return connected_components(graph, directed=False)
+
+
+def spectrum(shares: csr_array, weight: Float64Array, n_directions: int) -> Spectrum:
+    """``Lambda~^{-1/2} V mu^{-1/2}`` of the leading eigenpairs of the graph.
+
+    Pieces are solved one by one: an eigenvalue that they have in common would be found once for all of them.
+    """
+    graph, raised = graph_of(shares, weight)
+    n_pieces, piece = pieces(graph)
+    values, vectors = [], []
+    for number in range(n_pieces):
+        members = np.flatnonzero(piece == number)
+        some, directions = _leading(graph[members][:, members], min(n_directions, len(members)))
+        values.append(some)
+        vectors.append(_placed(directions, members, graph.shape[0]))
+    return _largest(np.concatenate(values), np.concatenate(vectors, axis=1), raised, n_directions)
+
+
+def _placed(directions: Float64Array, members: Any, size: int) -> Float64Array:
+    result = np.zeros((size, directions.shape[1]))
+    result[members] = directions
+    return result
+
+
+def _largest(values: Float64Array, vectors: Float64Array, raised: Float64Array, count: int) -> Spectrum:
+    """The largest eigenpairs of all pieces; what is rounding is dropped."""
+    order = np.argsort(-values, kind="stable")[:count]
+    order = order[values[order] > len(raised) * np.finfo(np.float64).eps * values[order[0]]]
+    signs = np.where(np.sum(vectors[:, order] ** 3, axis=0) < 0, -1.0, 1.0)
+    loading = vectors[:, order] * signs / np.sqrt(raised)[:, None] / np.sqrt(values[order])
+    return Spectrum(values[order], loading)
+
+
+def _leading(graph: csr_array, count: int) -> tuple[Float64Array, Float64Array]:
+    """Leading eigenpairs, from a fixed start."""
+    size = graph.shape[0]
+    if size <= DENSE_LANDMARKS or count >= size // 2:
+        values, vectors = np.linalg.eigh(graph.toarray())
+    else:
+        start = np.random.default_rng(0).standard_normal(size)
+        values, vectors = eigsh(graph, k=count, which="LA", v0=start)
+    order = np.argsort(-values, kind="stable")[:count]
+    return values[order], vectors[:, order]

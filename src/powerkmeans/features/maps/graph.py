@@ -1,0 +1,218 @@
+"""Coordinates from a graph of landmarks: clusters of any shape."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from powerkmeans.features.graph.agreement import clearest_placing
+from powerkmeans.features.graph.build import Graph, GraphSize, Rows, build_graph
+from powerkmeans.features.graph.distances import Landmarks
+from powerkmeans.features.graph.neighbours import Neighbours, neighbours
+from powerkmeans.features.graph.placing import Placing, origin_of
+from powerkmeans.features.maps.base import BaseMap, MapKind, MapRequest, MapWords, check_columns
+from powerkmeans.features.maps.packing import ArrayEntry, Packing, PlainEntry
+from powerkmeans.support.draws import subsample
+from powerkmeans.types import Array, Float64Array, device_of
+
+# landmarks of a map unless told otherwise, and for each cluster: more are better, and cost in proportion
+MANY_LANDMARKS, LANDMARKS_PER_CLUSTER = 2000, 10
+
+
+def _arrays(entries: Mapping[str, Any]) -> dict[str, ArrayEntry]:
+    """The arrays of a map in a file: m landmarks of c columns, f stored numbers if they are sparse."""
+    arrays = {
+        "mean": ArrayEntry("p#"),
+        "origin": ArrayEntry("d#"),
+        "offsets": ArrayEntry("o#", "int64", low=0),
+        "weights": ArrayEntry("l#", low=0, high=1),
+        "typical": ArrayEntry("l#", low=0),
+        "loading": ArrayEntry("m# p#"),
+    }
+    if entries["projected"]:
+        arrays["projection"] = ArrayEntry("d# e#")
+    if entries["sparse"]:
+        return arrays | {
+            "data": ArrayEntry("f#"),
+            "indices": ArrayEntry("f#", "int32 int64", low=0),
+            "indptr": ArrayEntry("i#", "int32 int64", low=0),
+        }
+    return arrays | {"landmarks": ArrayEntry("m# c#")}
+
+
+@dataclass(frozen=True)
+class GraphMap(BaseMap):
+    """``phi(x) = z(x) Lambda~^{-1/2} V mu^{-1/2}``, scaled to unit length.
+
+    ``z`` are the shares of a row's nearest landmarks (``features.graph.neighbours``), the rest comes from the
+    spectrum of the graph that training rows tie between landmarks (``features.graph.spectrum``). Several views are
+    fused: rows have them side by side, then one column for each that tells where it is present.
+
+    origin, offsets, projection : how rows are placed (``features.graph.placing``)
+    landmarks : (m, c), placed; sparse ones as the parts of a CSR matrix
+    weights, typical : how much each view counts in a distance, and what its distances are divided by
+    loading : (m, q), what shares are multiplied by
+    n_pieces : pieces of the graph that no row ties together
+    agreement : what graphs on two halves of the landmarks agree on, from 0 to 1
+    usual : the median squared distance from a row to the farthest of its neighbours
+    lenient : whether rows without any neighbour have features of zero; else they have none, which is an error
+    """
+
+    origin: Array
+    offsets: Array
+    weights: Array
+    typical: Array
+    loading: Array
+    n_neighbors: int
+    n_pieces: int
+    agreement: float
+    usual: float
+    sparse: bool = False
+    projected: bool = False
+    projection: Array | None = None
+    landmarks: Array | None = None
+    data: Array | None = None
+    indices: Array | None = None
+    indptr: Array | None = None
+    lenient: bool = False
+
+    works_in_float64: ClassVar[bool] = True
+    components_are_rows: ClassVar[bool] = True
+    fuses: ClassVar[bool] = True
+    squared_length: ClassVar[float] = 1.0
+    largest_output: ClassVar[float] = 1.0
+    words: ClassVar[MapWords] = MapWords("landmarks")
+    packing: ClassVar[Packing] = Packing(
+        "graph",
+        _arrays,
+        {
+            "n_neighbors": PlainEntry(int, low=1),
+            "n_pieces": PlainEntry(int, low=1),
+            "agreement": PlainEntry(float),
+            "usual": PlainEntry(float),
+            "sparse": PlainEntry(bool),
+            "projected": PlainEntry(bool),
+        },
+        has_bandwidth=lambda entries: False,
+    )
+
+    @property
+    def n_components(self) -> int:
+        return int(self.loading.shape[0])
+
+    @property
+    def n_outputs(self) -> int:
+        return int(self.loading.shape[1])
+
+    @property
+    def view_weights(self) -> Float64Array:
+        return self.weights
+
+    @property
+    def placing(self) -> Placing:
+        """What brings rows to where landmarks are."""
+        return Placing(self.origin, tuple(int(column) for column in self.offsets), self.projection)
+
+    @property
+    def placed(self) -> Landmarks:
+        """The landmarks as distances take them."""
+        rows = self.landmarks
+        if self.sparse:
+            shape = (self.n_components, self.origin.shape[0])
+            rows = csr_array((self.data, self.indices, self.indptr), shape=shape)  # type: ignore[arg-type]
+        return Landmarks(rows, self.placing.placed_offsets, self.weights, self.typical)
+
+    def neighbours(self, X: Array, xp: Any) -> Neighbours:
+        """The landmarks nearest to each row."""
+        check_columns(X, self.origin.shape[0])
+        return self.nearest(self.placing(X, xp), xp)
+
+    def nearest(self, rows: Array, xp: Any) -> Neighbours:
+        """The same of rows that are placed already."""
+        return neighbours(rows, self.placed, self.n_neighbors, xp)
+
+    def __call__(self, X: Array, xp: Any) -> Array:
+        features = embedded(self.neighbours(X, xp), self.loading, xp)
+        return xp.where(xp.isnan(features), xp.zeros_like(features), features) if self.lenient else features
+
+    def with_lenience(self) -> GraphMap:
+        return replace(self, lenient=True)
+
+    def fault(self, dtype: Any, row: int) -> ValueError:
+        if len(self.view_weights) == 1:
+            return super().fault(dtype, row)
+        return ValueError(
+            f"Sample {row} has no view in common with any landmark, so nobody is near it. Leave it out, or give "
+            "it a view that others have; predict with noise_threshold labels such samples -1."
+        )
+
+
+def embedded(found: Neighbours, loading: Array, xp: Any) -> Array:
+    """``z(x)`` times the loadings, at unit length."""
+    total = xp.zeros((found.index.shape[0], loading.shape[1]), dtype=loading.dtype, device=device_of(loading))
+    for rank in range(found.index.shape[1]):
+        total += found.share[:, rank][:, None] * xp.take(loading, found.index[:, rank], axis=0)
+    length = xp.sqrt(xp.vecdot(total, total))[:, None]
+    return total / xp.where(length == 0, xp.ones_like(length), length)
+
+
+class GraphKind(MapKind):
+    """One graph of landmarks for all views."""
+
+    map_class = GraphMap
+
+    def make(self, request: MapRequest) -> GraphMap:
+        sample = request.sample
+        offsets = request.offsets or (0, request.n_columns)
+        drawn = subsample(sample, request.n_components, request.stream("landmarks")).views[0]
+        rows = Rows(sample.views[0], sample.weight, request.tools)
+        size = GraphSize(drawn.shape[0], request.n_neighbors, request.n_clusters)
+        plain = Placing(origin_of(rows.X, offsets), offsets)
+        placing, agreed = clearest_placing(rows, plain, size, request.stream("agreement"))
+        return map_of(build_graph(rows, placing, drawn, size), agreed)
+
+    def kernels(self) -> tuple[str, ...]:
+        return ("rbf",)
+
+    def needs_bandwidth(self, kernel: str) -> bool:
+        return False
+
+    def automatic_size(self, n_clusters: int) -> int:
+        return max(MANY_LANDMARKS, LANDMARKS_PER_CLUSTER * n_clusters)
+
+    def about_size(self, n_clusters: int, kernel: str) -> str:
+        return f"{self.automatic_size(n_clusters)} landmarks, or all distinct rows if they are fewer"
+
+    def outputs_and_numbers(self, n_components: int, n_columns: int) -> tuple[int, int]:
+        """The landmarks, and a share of them for each sampled row."""
+        return 2, n_components * n_columns
+
+
+class AutoKind(GraphKind):
+    """The same, for fits that take landmarks instead where a graph tells nothing."""
+
+
+def map_of(graph: Graph, agreed: float) -> GraphMap:
+    """The map that a graph gives."""
+    rows = graph.landmarks.rows
+    sparse = hasattr(rows, "indptr")
+    held = {name: getattr(rows, name) for name in ("data", "indices", "indptr")} if sparse else {"landmarks": rows}
+    return GraphMap(
+        origin=graph.placing.origin,
+        offsets=np.array(graph.placing.offsets, dtype=np.int64),
+        weights=graph.landmarks.weights,
+        typical=graph.landmarks.typical,
+        loading=graph.spectrum.loading,
+        n_neighbors=graph.n_neighbors,
+        n_pieces=graph.n_pieces,
+        agreement=max(0.0, agreed),
+        usual=graph.usual,
+        sparse=sparse,
+        projected=graph.placing.projection is not None,
+        projection=graph.placing.projection,
+        **held,
+    )

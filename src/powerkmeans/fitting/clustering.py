@@ -1,0 +1,47 @@
+"""Labels of given features, for whoever has to know clusters before the fit that finds them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from powerkmeans.compute.engine import open_engine
+from powerkmeans.features.maps.centred import make_centred
+from powerkmeans.features.maps.identity import IdentityMap
+from powerkmeans.fitting.collapse import find_collapse
+from powerkmeans.fitting.listener import SILENT
+from powerkmeans.fitting.prepared import Prepared
+from powerkmeans.fitting.runs import anneal_all, choose_restart, complete
+from powerkmeans.fitting.task import Task
+from powerkmeans.inputs.settings import Settings
+from powerkmeans.objective.block import block_labels, prepare
+from powerkmeans.objective.membership import Fuzzy
+from powerkmeans.types import Float64Array, Problem, RowSample, Views
+
+
+def cluster_features(
+    settings: Settings, seed: int, features: Float64Array, weight: Float64Array
+) -> NDArray[np.integer]:
+    """The clusters of features as a fit with the defaults finds them."""
+    plain = replace(settings, s_init="auto", init="auto", n_init="auto", anneal_every="auto", membership="fuzzy")
+    task = _task(features, weight, plain, seed)
+    runs = anneal_all(task, task, find_collapse(task), SILENT)
+    best = complete(task, task, runs[choose_restart([run.summary for run in runs])], SILENT).found
+    engine = task.prepared.engine
+    return engine.map_rows(block_labels, prepare(best.parameters, best.s, task.problem, engine.dtype))
+
+
+def _task(features: Float64Array, weight: Float64Array, settings: Settings, seed: int) -> Task:
+    """The plain problem on features, less their mean."""
+    share = weight / np.sum(weight)
+    offset = features - share @ features
+    scatter = np.array([share @ np.vecdot(offset, offset)])
+    width = offset.shape[1]
+    views = Views(("X",), (offset,), weight)
+    sample = RowSample((offset,), weight)
+    engine = open_engine(settings.engine, views).with_features((IdentityMap(width),), keep=True)
+    maps = (make_centred(IdentityMap(width), np.zeros(width), np.float64),)
+    prepared = Prepared(engine, views, maps, scatter, sample, (sample,), (None,), (), ())
+    return Task(prepared, Problem(Fuzzy(settings.fuzziness), (0, width), scatter, scatter), settings, seed)

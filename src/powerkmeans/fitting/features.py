@@ -1,0 +1,48 @@
+"""From checked views to features: one map for each view, or one for all."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from powerkmeans.features.maps.registry import MAPS
+from powerkmeans.fitting.fused import prepare_fused
+from powerkmeans.fitting.prepare import prepare_views
+from powerkmeans.fitting.prepared import Prepared
+from powerkmeans.inputs.settings import AUTO, Settings, ViewSettings
+from powerkmeans.types import Views
+
+# a graph whose halves agree on less than this tells nothing
+UNCLEAR = 0.2
+
+
+def prepare_features(views: Views, settings: Settings, seed: int) -> Prepared:
+    """Make the maps and apply them.
+
+    Views are taken in the order of their names: sums over views have the same bits then in whatever order they are
+    given.
+    """
+    order = sorted(range(len(views.names)), key=views.names.__getitem__)
+    given = settings.of_views(views.names)  # a list of settings goes by the order in which views were given
+    views, chosen = views.select(order), tuple(given[index] for index in order)
+    if any(MAPS[one.feature_map].dual for one in chosen):
+        views = views._replace(weight=views.weight.astype(np.float64))
+    if not MAPS[chosen[0].feature_map].fuses:
+        return prepare_views(views, chosen, settings, seed)
+    prepared = prepare_fused(views, chosen, settings, seed)
+    if chosen[0].feature_map != AUTO:
+        return prepared
+    return _clearer(prepared, views, chosen, settings, seed)
+
+
+def _clearer(
+    prepared: Prepared, views: Views, chosen: tuple[ViewSettings, ...], settings: Settings, seed: int
+) -> Prepared:
+    """The graph, or landmarks where it tells nothing; with a note that says why."""
+    agreed = prepared.maps_of_rows[0].base.agreement
+    said = f"two halves of the landmarks agree on {agreed:.2f} of the clusters"
+    if agreed >= UNCLEAR:
+        return prepared._replace(notes=(*prepared.notes, f"feature_map='auto': graph, as {said}"))
+    landmarks = prepare_views(views, tuple(replace(one, feature_map="nystroem") for one in chosen), settings, seed)
+    return landmarks._replace(notes=(*landmarks.notes, f"feature_map='auto': nystroem, as {said} only"))

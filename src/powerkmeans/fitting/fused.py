@@ -1,0 +1,108 @@
+"""A map that takes all views together: made and applied once, and the rest of the fit sees its few features."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from powerkmeans.compute.blocks import RowBlocks
+from powerkmeans.compute.engine import kept_bytes, open_engine
+from powerkmeans.compute.options import engine_options
+from powerkmeans.features.maps.base import BaseMap
+from powerkmeans.features.maps.centred import make_centred
+from powerkmeans.features.maps.identity import IdentityMap
+from powerkmeans.fitting.mapping import make_maps, notes
+from powerkmeans.fitting.prepare import centre, through_maps
+from powerkmeans.fitting.prepared import Prepared
+from powerkmeans.fitting.samples import draw_samples, split_sample
+from powerkmeans.fitting.scatter import check_scatter, check_weighted
+from powerkmeans.inputs.settings import Settings, ViewSettings
+from powerkmeans.sources import join_views
+from powerkmeans.types import Array, Block, Engine, Float64Array, RowSample, Views
+
+# arrays of the size of all features that a fit holds at once: themselves, and as blocks
+_COPIES = 2
+
+
+def prepare_fused(views: Views, chosen: tuple[ViewSettings, ...], settings: Settings, seed: int) -> Prepared:
+    """Make the map of all views, and apply it to all rows if there is room for what it gives."""
+    settings, joined = replace(settings, view_scaling=None), join_views(views)
+    rows = open_engine(settings.engine, joined)
+    sample, _ = draw_samples(rows, joined, settings.engine, seed)
+    (base,) = make_maps(joined, (sample,), (None,), chosen[:1], settings, seed)
+    prepared = _stored(rows, base, sample, settings) if _fits(rows, base, settings) else None
+    prepared = prepared or _mapped_in_passes(rows, base, sample, settings)
+    name, scatter = joined.names[0], float(prepared.scatter[0])
+    check_scatter(name, base, scatter, prepared.engine)
+    check_weighted((name,), prepared.scatter, prepared.total_weight, prepared.engine.dtype)
+    return prepared._replace(
+        notes=notes(views, chosen, (None,) * len(chosen), settings.n_clusters),
+        view_settings=chosen,
+        used=views.names,
+        examined=tuple(_raw_samples(views, sample)),
+        left_out=tuple(name for name, weight in zip(views.names, base.view_weights, strict=True) if weight == 0),
+    )
+
+
+def _fits(rows: Engine, base: BaseMap, settings: Settings) -> bool:
+    needed = kept_bytes(rows.n_samples, _COPIES * base.n_outputs, 1, rows.dtype.itemsize)
+    return needed <= engine_options(settings.engine).memory_budget
+
+
+def _stored(rows: Engine, base: BaseMap, sample: RowSample, settings: Settings) -> Prepared:
+    """Features of all rows, less their mean, in place of the rows."""
+    features = rows.with_features((base.before_centring(rows.dtype),), keep=False).map_rows(_features, None)
+    weight = rows.views.weight
+    mean = _weighted_mean(features, weight)
+    features -= mean.astype(features.dtype)
+    views = Views(rows.views.names, (features,), weight)
+    identity = make_centred(IdentityMap(base.n_outputs), np.zeros(base.n_outputs), rows.dtype)
+    some = sample._replace(views=(features[sample.rows],), present=None)
+    return Prepared(
+        engine=through_maps(open_engine(settings.engine, views), (identity,), settings),
+        views=views,
+        maps=(identity,),
+        scatter=np.array([_weighted_mean(np.vecdot(features, features), weight)]),
+        sample=some,
+        samples=(some,),
+        bandwidths=(None,),
+        notes=(),
+        view_settings=(),
+        fitted_maps=(make_centred(base, mean, rows.dtype),),
+    )
+
+
+def _mapped_in_passes(rows: Engine, base: BaseMap, sample: RowSample, settings: Settings) -> Prepared:
+    """Features that every pass takes from the rows again."""
+    centred = centre(rows, (base,), rows.views, settings)
+    return Prepared(
+        engine=centred.engine,
+        views=rows.views,
+        maps=centred.maps,
+        scatter=centred.scatter,
+        sample=sample,
+        samples=(sample,),
+        bandwidths=(None,),
+        notes=(),
+        view_settings=(),
+    )
+
+
+def _features(block: Block, _: None) -> Array:
+    return block.views[0]
+
+
+def _weighted_mean(values: Array, weight: Array) -> Float64Array:
+    share = weight.astype(np.float64) / np.sum(weight, dtype=np.float64)
+    return share @ values.astype(np.float64)
+
+
+def _raw_samples(views: Views, sample: RowSample) -> list[RowSample]:
+    """The sampled rows as views had them, each by itself."""
+    if len(views.names) == 1:
+        return [sample]
+    assert sample.rows is not None
+    rows = RowBlocks(views, len(sample.weight)).take(sample.rows)
+    present = None if views.present is None else views.present[sample.rows]
+    return split_sample(RowSample(rows, sample.weight, present, sample.n_distinct), views.keys)
