@@ -45,6 +45,13 @@ def fitted(views: Views, k: int, seed: int, **parameters: Any) -> MultiViewPower
     return MultiViewPowerKMeans(k, random_state=seed, **(form | parameters)).fit(views)
 
 
+def any_views(views: Views, k: int, seed: int, **parameters: Any) -> KernelPowerKMeans | MultiViewPowerKMeans:
+    """The fitted estimator of one view, or that of several."""
+    if len(views) == 1:
+        return KernelPowerKMeans(k, random_state=seed, **parameters).fit(views[0])
+    return MultiViewPowerKMeans(k, random_state=seed, **parameters).fit(views)
+
+
 def many_views(**defining: Any) -> Run:
     """``MultiViewPowerKMeans`` with what defines a method, in the paper's form when a setting has ``s_init``."""
 

@@ -43,6 +43,10 @@ class Job(NamedTuple):
     def key(self) -> tuple[Any, ...]:
         return (self.data, self.name, self.seed)
 
+    def row(self) -> Row:
+        """What tells its row from others."""
+        return dict(zip(KEYS, self.key, strict=True))
+
 
 def job_of(data: str, choice: Choice, seed: int) -> Job:
     changed = ((factor, level) for factor, level in choice.items() if level != BEFORE[factor])
