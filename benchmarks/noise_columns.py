@@ -4,8 +4,8 @@ python -m benchmarks.noise_columns --data FOLDER [--feature-map auto] [--with NA
 
 HW2 and handwritten, standardised, without and with a view of 1, 32 or 200 columns of Gaussian noise: accuracy, the
 weight of the noise, and the least weight of a real view; beside landmarks (the default of 0.1.0) in the same run.
-A seed is a new draw of the noise. Rows go to benchmarks/results/noise_columns.jsonl; a run that was stopped goes on
-where it was, and --fresh runs again what it names.
+A seed is a new draw of the noise. Rows go to benchmarks/results/noise_columns.jsonl; a run that was stopped goes
+on where it was, and --fresh runs again what it names.
 """
 
 from __future__ import annotations

@@ -27,11 +27,12 @@ _SCIKIT: dict[str, Method] = {
     "KMeans(10), RBFSampler": scikit.RBF_SAMPLER,
     "KMeans(10), Nystroem": scikit.NYSTROEM,
     "SpectralClustering": scikit.SPECTRAL,
+    "SpectralClustering, neighbours": scikit.SPECTRAL_NEIGHBOURS,
 }
 METHODS: dict[str, dict[str, Method]] = {
     "single": _SCIKIT
     | ours.SINGLE_VIEW
-    | {name: method for name, method in LIBRARIES.items() if not method.several},
+    | {name: method for name, method in (PUBLISHED | LIBRARIES).items() if not method.several},
     "multi": _SCIKIT
     | ours.MULTI_VIEW
     | {"Algorithm 2, literal": LITERAL}
