@@ -39,10 +39,9 @@ METHODS: dict[str, dict[str, Method]] = {
     | PUBLISHED
     | {name: method for name, method in LIBRARIES.items() if method.several},
 }
-_DEFAULTS = ours.SINGLE_VIEW["ours, defaults"]
 PEERS: dict[str, dict[str, Method]] = {
     "features": {
-        OURS: replace(_DEFAULTS, run=ours.one_view(feature_map="identity", membership="fuzzy")),
+        OURS: replace(ours.DEFAULTS, run=ours.one_view(feature_map="identity", membership="fuzzy")),
         REFERENCE: scikit.KMEANS_10,
         SINGLE: scikit.KMEANS_1,
         "MiniBatchKMeans": scikit.MINI_BATCH,
@@ -51,7 +50,7 @@ PEERS: dict[str, dict[str, Method]] = {
         "fastkmeans": fast.FASTKMEANS,
     },
     "raw": {
-        OURS: _DEFAULTS,
+        OURS: ours.DEFAULTS,
         REFERENCE: scikit.KMEANS_10,
         SINGLE: scikit.KMEANS_1,
         "KMeans(10), RBFSampler": replace(scikit.RBF_SAMPLER, most_rows=100_000),
