@@ -13,6 +13,7 @@ from benchmarks.methods import METHODS, Answer, Method, ours
 from benchmarks.methods.noise_edge import above_noise_edge, law_median
 from benchmarks.study import fits, maps, maps_page, order, run
 from benchmarks.study.sets import SIDES, StudySet, find_set, load
+from powerkmeans.fitting import moves
 
 
 @pytest.fixture(autouse=True)
@@ -139,6 +140,20 @@ def test_rows_that_moved_are_counted_up_to_the_names_of_clusters():
     first = np.array([0, 0, 0, 1, 1, 2])
     assert order.rows_moved(first, np.array([2, 2, 2, 0, 0, 1])) == 0
     assert order.rows_moved(first, np.array([2, 2, 0, 0, 0, 1])) == 1
+
+
+def test_a_contender_is_fitted_with_the_constants_of_the_library(monkeypatch, tmp_path):
+    seen, before = [], moves.MARGIN
+
+    def answer(name, views, k, seed):
+        seen.append(moves.MARGIN)
+        return Answer(np.arange(len(views[0])) % k)
+
+    monkeypatch.setattr(fits, "answer_of", answer)
+    monkeypatch.setattr(fits, "_ours", lambda choice, *given: answer("", *given))
+    fits.measure(fits.Job("iris", 0, peer=ours.LANDMARK_MAP), tmp_path)
+    fits.measure(fits.Job("iris", 0), tmp_path)
+    assert seen == [before, 0.01]
 
 
 def test_inputs_are_those_of_the_set_for_all_methods(monkeypatch, tmp_path):
