@@ -51,8 +51,11 @@ def _on(rows: list[Row], data: StudySet) -> list[Row]:
 
 
 def run_sides(study: run.Study) -> None:
-    """The contenders where they are chosen, then all methods on both sides."""
-    choose(study, SIDES["chosen on"])
+    """The contenders where they are chosen, then all methods on both sides; ours that failed is tried again."""
+    for side in SIDES.values():
+        keys = [job.key for name in MAP_CONTENDERS for job in jobs_of(name, side)]
+        study.store.forget(keys, only_errors=True)
+    rows_of(study, MAP_CONTENDERS, SIDES["chosen on"], "feature maps")
     for title, side in SIDES.items():
         rows_of(study, METHODS, side, f"feature maps, {title}")
 
@@ -67,5 +70,9 @@ def order_jobs(side: Iterable[StudySet]) -> list[OrderJob]:
 
 
 def run_order(pool: Pool) -> None:
+    """Both sides in two orders of the rows; ours that failed is tried again."""
+    store = order_store()
     for title, side in SIDES.items():
-        fill(order_store(), pool, order_jobs(side), f"order of rows, {title}")
+        jobs = order_jobs(side)
+        store.forget((job.key for job in jobs if job.method in MAP_CONTENDERS), only_errors=True)
+        fill(store, pool, jobs, f"order of rows, {title}")

@@ -13,6 +13,7 @@ from benchmarks.methods import METHODS, Answer, Method, ours
 from benchmarks.methods.noise_edge import above_noise_edge, law_median
 from benchmarks.study import fits, maps, maps_page, order, run
 from benchmarks.study.sets import SIDES, StudySet, find_set, load
+
 from powerkmeans.fitting import moves
 
 
@@ -134,6 +135,19 @@ def test_no_row_is_run_twice(monkeypatch, tmp_path):
         maps.run_order(pool)
         maps.run_order(pool)
     assert len(counted) == len({job.key for job in counted}) == 9
+
+
+def test_ours_that_failed_is_tried_again_and_others_are_not(monkeypatch):
+    small(monkeypatch)
+    with Pool(lambda job: {"error": "no such map"}, lambda: None, 0) as pool:
+        maps.run_order(pool)
+        maps.run_sides(run.Study(Store("study", fits.KEYS), pool))
+    counted = []
+    with Pool(lambda job: counted.append(job) or {"agree": 1.0, "moved": 0}, lambda: None, 0) as pool:
+        maps.run_order(pool)
+        maps.run_sides(run.Study(Store("study", fits.KEYS), pool))
+    assert {job.key[1] for job in counted} == set(maps.MAP_CONTENDERS)
+    assert len(counted) == 3 * 2 + (2 + 1 + 1) * 2
 
 
 def test_rows_that_moved_are_counted_up_to_the_names_of_clusters():
