@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: demo test test-studies test-processors test-sanitized test-threadpoolctl lint format bench bench-processors bench-speedups bench-ablation bench-scaling bench-startup bench-peers bench-starts bench-noise bench-choose-k bench-report noise study theorems paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures docs dist dist-test clean help
+.PHONY: demo test test-studies test-processors test-sanitized test-threadpoolctl lint format bench bench-processors bench-speedups bench-ablation bench-scaling bench-startup bench-peers bench-starts bench-noise bench-noise-columns bench-graph bench-map-scaling bench-choose-k bench-report noise study theorems paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures docs dist dist-test clean help
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -96,6 +96,15 @@ study: $(VENV)/.run  ## the study that sets the defaults, in the folder POWERKME
 
 bench-noise: $(VENV)/.run  ## the weight that a view of noise keeps, by its dimension
 	$(BIN)/python -m benchmarks.noise_view
+
+bench-noise-columns: $(VENV)/.run  ## HW2 and handwritten beside 1, 32 and 200 columns of noise, in the folder POWERKMEANS_DATA
+	$(BIN)/python -m benchmarks.noise_columns --jobs $(JOBS)
+
+bench-graph: $(VENV)/.run  ## ACC and NMI over seeds and subsamples, beside landmarks; goes on where it was stopped
+	$(BIN)/python -m benchmarks.graph_quality --jobs $(JOBS)
+
+bench-map-scaling: $(VENV)/.run  ## time and memory of feature maps and fits up to a million rows, beside k-means
+	$(BIN)/python -m benchmarks.map_scaling
 
 bench-report: $(VENV)/.run  ## size of the report, its time and memory, up to a million rows
 	$(BIN)/python -m benchmarks.report_size

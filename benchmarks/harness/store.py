@@ -38,6 +38,12 @@ class Store:
         if self.path.exists():
             report.write_lines(self.path.stem, self.rows.values())
 
+    def forget(self, keys: Iterable[Key], only_errors: bool = False) -> None:
+        """Take the rows of these keys out, or those of them that say an error, so that they are run again."""
+        unwanted = {key for key in keys if key in self.rows and ("error" in self.rows[key] or not only_errors)}
+        if unwanted:
+            self.discard(lambda row: key_of(row, self.keys) in unwanted)
+
     def add(self, row: Row) -> None:
         """Keep a row and write it at once."""
         lines = [row] if self._started else [report.machine(), row]

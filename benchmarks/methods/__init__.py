@@ -27,21 +27,21 @@ _SCIKIT: dict[str, Method] = {
     "KMeans(10), RBFSampler": scikit.RBF_SAMPLER,
     "KMeans(10), Nystroem": scikit.NYSTROEM,
     "SpectralClustering": scikit.SPECTRAL,
+    "SpectralClustering, neighbours": scikit.SPECTRAL_NEIGHBOURS,
 }
 METHODS: dict[str, dict[str, Method]] = {
     "single": _SCIKIT
     | ours.SINGLE_VIEW
-    | {name: method for name, method in LIBRARIES.items() if not method.several},
+    | {name: method for name, method in (PUBLISHED | LIBRARIES).items() if not method.several},
     "multi": _SCIKIT
     | ours.MULTI_VIEW
     | {"Algorithm 2, literal": LITERAL}
     | PUBLISHED
     | {name: method for name, method in LIBRARIES.items() if method.several},
 }
-_DEFAULTS = ours.SINGLE_VIEW["ours, defaults"]
 PEERS: dict[str, dict[str, Method]] = {
     "features": {
-        OURS: replace(_DEFAULTS, run=ours.one_view(feature_map="identity", membership="fuzzy")),
+        OURS: replace(ours.DEFAULTS, run=ours.one_view(feature_map="identity", membership="fuzzy")),
         REFERENCE: scikit.KMEANS_10,
         SINGLE: scikit.KMEANS_1,
         "MiniBatchKMeans": scikit.MINI_BATCH,
@@ -50,7 +50,7 @@ PEERS: dict[str, dict[str, Method]] = {
         "fastkmeans": fast.FASTKMEANS,
     },
     "raw": {
-        OURS: _DEFAULTS,
+        OURS: ours.DEFAULTS,
         REFERENCE: scikit.KMEANS_10,
         SINGLE: scikit.KMEANS_1,
         "KMeans(10), RBFSampler": replace(scikit.RBF_SAMPLER, most_rows=100_000),

@@ -23,11 +23,11 @@ def set_limits(timeout: float | None, threads: int | None) -> None:
     _LIMITS.update(timeout=timeout, threads=threads)
 
 
-def written_here(module: str) -> Run:
-    """A module of this folder with a function ``run`` that gives labels, or an answer."""
+def written_here(module: str, **fixed: Any) -> Run:
+    """A module of this folder with a function ``run`` that gives labels, or an answer; ``fixed`` goes to it."""
 
     def run(views: Views, k: int, seed: int, **setting: Any) -> Answer:
-        answer = importlib.import_module(f"{_FOLDER}.{module}").run(views, k, seed, **setting)
+        answer = importlib.import_module(f"{_FOLDER}.{module}").run(views, k, seed, **(fixed | setting))
         return answer if isinstance(answer, Answer) else Answer(answer)
 
     return run
@@ -78,13 +78,16 @@ def _library(peer: str, install: str, matrices: int | None = 0, **more: Any) -> 
     return Library(run, module=_RUNNER, install=install, bytes_needed=needed, peer=peer, **more)
 
 
-def _written_here(module: str, **more: Any) -> Method:
-    return Method(written_here(module), several=True, module=f"{_FOLDER}.{module}", install="", **more)
+def _written_here(module: str, fixed: dict[str, Any] | None = None, **more: Any) -> Method:
+    return Method(written_here(module, **(fixed or {})), module=f"{_FOLDER}.{module}", install="", **more)
 
 
 PUBLISHED: dict[str, Method] = {
-    "SimpleMKKM": _written_here("simple_mkkm", bytes_needed=square()),
-    "SVD-SMKKM": _written_here("svd_smkkm"),
+    "LSC-R": _written_here("lsc", {"how": "random"}),
+    "LSC-K": _written_here("lsc", {"how": "k-means"}),
+    "U-SPEC": _written_here("uspec"),
+    "SimpleMKKM": _written_here("simple_mkkm", several=True, bytes_needed=square()),
+    "SVD-SMKKM": _written_here("svd_smkkm", several=True),
 }
 LIBRARIES: dict[str, Method] = {
     "kkmeans": _library("kkmeans", "kkmeans", matrices=1),

@@ -1,7 +1,7 @@
 """What scikit-learn has: k-means, spectral clustering, and k-means on features that stand for a kernel.
 
 Everything runs with its own defaults for tolerance and iterations. Kernels are Gaussian, with the median distance
-between rows as their bandwidth.
+between rows as their bandwidth; the graph of neighbours has ten of each row, the default.
 """
 
 from __future__ import annotations
@@ -57,7 +57,13 @@ def spectral(X: np.ndarray, k: int, seed: int) -> np.ndarray:
     return SpectralClustering(k, gamma=median_gamma(X, seed), random_state=seed).fit_predict(X)
 
 
+@without_setting
+def spectral_neighbours(X: np.ndarray, k: int, seed: int) -> np.ndarray:
+    return SpectralClustering(k, affinity="nearest_neighbors", random_state=seed).fit_predict(X)
+
+
 KMEANS_1, KMEANS_10 = Method(kmeans(1)), Method(kmeans(10))
 MINI_BATCH = Method(mini_batch)
 SPECTRAL = Method(spectral, bytes_needed=square(1))
+SPECTRAL_NEIGHBOURS = Method(spectral_neighbours)
 NYSTROEM, RBF_SAMPLER = Method(kmeans_on(Nystroem)), Method(kmeans_on(RBFSampler))

@@ -11,11 +11,11 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks.harness.store import Row
-from benchmarks.methods import Answer, Views, find
+from benchmarks.methods import METHODS, Answer, Method, Views, find
 from benchmarks.paper.fits import scores
 from benchmarks.study import factors
 from benchmarks.study.factors import BEFORE, Choice
-from benchmarks.study.sets import load
+from benchmarks.study.sets import find_set, load
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
 
 KEYS = ("data", "choice", "seed")
@@ -24,7 +24,10 @@ _MOST_ROWS = {"SpectralClustering": 10_000}  # ten minutes were not enough for 2
 
 
 class Job(NamedTuple):
-    """What is fitted: ``changed`` are the levels that differ from the defaults before; or a peer's name."""
+    """What is fitted: ``changed`` are the levels that differ from the defaults before.
+
+    ``peer`` is the name of a method instead: one of others, or ours with a feature map and no level changed.
+    """
 
     data: str
     seed: int
@@ -43,6 +46,10 @@ class Job(NamedTuple):
     def key(self) -> tuple[Any, ...]:
         return (self.data, self.name, self.seed)
 
+    def row(self) -> Row:
+        """What tells its row from others."""
+        return dict(zip(KEYS, self.key, strict=True))
+
 
 def job_of(data: str, choice: Choice, seed: int) -> Job:
     changed = ((factor, level) for factor, level in choice.items() if level != BEFORE[factor])
@@ -51,19 +58,20 @@ def job_of(data: str, choice: Choice, seed: int) -> Job:
 
 def measure(job: Job, folder: Path) -> Row:
     """Fit and score; processor seconds leave out the data, and do not mind what else the machine does."""
-    inputs = "standardised" if job.peer else factors.inputs_of(job.choice)
+    inputs = find_set(job.data).inputs if job.peer else factors.inputs_of(job.choice)
     views, y = load(job.data, folder, job.seed, inputs)
     k = len(np.unique(y))
+    constants = {} if job.peer else factors.constants_of(job.choice)  # a named method has the library's own
     if not job.peer and len(y) > factors.most_rows(job.choice):
         return {"error": f"not attempted: for at most {factors.most_rows(job.choice):,.0f} rows"}
     with (
         warnings.catch_warnings(),
         threadpool_limits(limits=1),
-        factors.set_constants(factors.constants_of(job.choice)),
+        factors.set_constants(constants),
     ):
         warnings.simplefilter("ignore")
         start, cpu = time.perf_counter(), time.process_time()
-        answer = _peer(job.peer, views, k, job.seed) if job.peer else _ours(job.choice, views, k, job.seed)
+        answer = answer_of(job.peer, views, k, job.seed) if job.peer else _ours(job.choice, views, k, job.seed)
         seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
     row = {name: value for name, value in scores(y, np.asarray(answer.labels)).items() if name in _KEPT}
     cpu = cpu if answer.seconds is None else answer.seconds  # a library in a process of its own
@@ -80,9 +88,14 @@ def _ours(choice: Choice, views: Views, k: int, seed: int) -> Answer:
     return Answer(model.labels_, note="view weights " + " ".join(f"{w:.3f}" for w in model.view_weights_))
 
 
+def method_of(peer: str, views: int) -> Method:
+    """The method of that name for so many views; of several if there is none for one."""
+    return find("single" if views == 1 and peer in METHODS["single"] else "multi", peer)
+
+
 def why_not(peer: str, rows: int, views: int) -> str:
     """Why a peer is not run on so many rows and views; empty if it is."""
-    method = find("multi", peer)
+    method = method_of(peer, views)
     if method.several and views == 1:
         return "not attempted: for several views"
     if rows > _MOST_ROWS.get(peer, rows):
@@ -90,8 +103,9 @@ def why_not(peer: str, rows: int, views: int) -> str:
     return method.why_missing() or method.why_too_large(rows, views, 24e9)
 
 
-def _peer(name: str, views: Views, k: int, seed: int) -> Answer:
-    method = find("multi", name)
+def answer_of(name: str, views: Views, k: int, seed: int) -> Answer:
+    """What a method answers; one of a single view gets all columns side by side."""
+    method = method_of(name, len(views))
     why = why_not(name, len(views[0]), len(views))
     if why:
         raise RuntimeError(why)

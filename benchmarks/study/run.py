@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from benchmarks.harness.fill import fill
 from benchmarks.harness.pool import Pool
-from benchmarks.harness.progress import Progress
 from benchmarks.harness.store import Row, Store
 from benchmarks.study import rule
 from benchmarks.study.factors import ADVICE, BEFORE, FACTORS, FIRST, SEVERAL_ONLY, Choice
@@ -39,16 +39,8 @@ class Study:
     def rows(self, jobs: Iterable[Job], about: str) -> list[Row]:
         """The rows of all jobs, in their order; what is missing is run, if there is a pool."""
         jobs = list(dict.fromkeys(jobs))
-        missing = [job for job in jobs if job.key not in self.store.rows]
-        if missing and self.pool is not None:
-            progress = Progress(len(missing))
-            progress.line(f"{about}: {len(missing)} fits")
-            for job, row in self.pool.run(missing):
-                self.store.add({"data": job.data, "choice": job.name, "seed": job.seed} | row)
-                progress.step(about)
-                if "error" in row:
-                    progress.line(f"{job.data}, {job.name}: {row['error']}")
-            progress.close()
+        if self.pool is not None:
+            fill(self.store, self.pool, jobs, about)
         return self.store.of(job.key for job in jobs)
 
     def compare(

@@ -14,7 +14,7 @@ from benchmarks.harness.store import Store
 from benchmarks.study import factors, families, fits, rule, run
 from benchmarks.study import page as pages
 from benchmarks.study.factors import BEFORE, FACTORS
-from benchmarks.study.sets import CHOSEN_ON, CONFIRMED_ON, StudySet, load
+from benchmarks.study.sets import BUNDLED, CHOSEN_ON, CONFIRMED_ON, DRAWN, SIDES, StudySet, find_set, load
 
 
 def rows(acc, nmi=None, seconds=1.0):
@@ -87,7 +87,21 @@ def test_no_set_is_on_both_sides():
     } <= confirmed
 
 
-@pytest.mark.parametrize("name", families.FAMILIES)
+def test_no_later_set_is_on_both_sides_and_no_draw_has_changed():
+    assert len({data.name for side in SIDES.values() for data in side}) == sum(map(len, SIDES.values()))
+    assert {data.name for side in SIDES.values() for data in side} >= {*DRAWN, *BUNDLED, "CESC"}
+    assert list(DRAWN)[: len(families.FAMILIES)] == list(families.FAMILIES)
+
+
+@pytest.mark.parametrize("name", BUNDLED)
+def test_bundled_sets_are_the_same_for_every_seed(name):
+    views, y = load(name, Path(), 0, find_set(name).inputs)
+    again, _ = load(name, Path(), 1, find_set(name).inputs)
+    assert np.array_equal(views[0], again[0])
+    assert views[0].shape[0] == len(y)
+
+
+@pytest.mark.parametrize("name", DRAWN)
 def test_families_are_draws(name):
     views, y = load(name, Path(), 0, "standardised")
     again, _ = load(name, Path(), 0, "standardised")

@@ -1,0 +1,126 @@
+"""The commands that hold a feature map against landmarks: rows that are kept, tables, and what a failure does."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from benchmarks import contender, graph_quality, map_scaling, noise_columns, report
+from benchmarks.contender import Contender
+from benchmarks.harness.store import Store
+from benchmarks.methods import REFERENCE
+
+
+@pytest.fixture(autouse=True)
+def results(tmp_path, monkeypatch):
+    monkeypatch.setattr(report, "RESULTS", tmp_path)
+
+
+def quality(*more):
+    graph_quality.main(["--sets", "iris", "--seeds", "2", "--subsamples", "1", "--jobs", "0", *more])
+
+
+def stored(name="graph_quality", keys=graph_quality.KEYS):
+    return Store(name, keys).rows
+
+
+def test_quality_over_seeds_and_subsamples_beside_landmarks(capsys):
+    quality("--feature-map", "rff", "--with", "membership=fuzzy", "n_components=20")
+    rows = stored()
+    named = "rff, membership=fuzzy, n_components=20"
+    assert {key[1] for key in rows} == {named, contender.REFERENCE_MAP}
+    assert {key[2:] for key in rows} == {("seed", 0), ("seed", 1), ("subsample", 0)}
+    assert all(0.5 < row["ACC"] <= 1 and row["clusters"] == 3 for row in rows.values())
+    printed = capsys.readouterr().out
+    acc = report.mean_std([rows["iris", named, "seed", seed]["ACC"] for seed in (0, 1)])
+    assert f"| {named} " in printed
+    assert f"| {acc} " in printed
+    assert "mean of 1 sets" in printed
+
+
+def test_a_second_run_fits_only_what_is_missing(monkeypatch):
+    quality("--feature-map", "rff", "--alone")
+    before = stored()
+    monkeypatch.setattr(graph_quality, "measure", lambda job, folder: {"ACC": 0.0, "NMI": 0.0, "cpu_seconds": 0.0})
+    quality("--feature-map", "rff", "--alone")
+    assert stored() == before
+    quality("--feature-map", "rff", "--alone", "--subsamples", "2")
+    assert [row["ACC"] for key, row in stored().items() if key not in before] == [0.0]
+    quality("--feature-map", "rff", "--alone", "--fresh")
+    assert all(stored()[key]["ACC"] == 0.0 for key in before)
+
+
+def test_a_fit_that_failed_is_told_and_tried_again(monkeypatch, capsys):
+    quality("--feature-map", "nothing", "--alone")
+    told = capsys.readouterr()
+    assert "iris, nothing, seed, 0: " in told.err
+    assert "| iris | nothing | -" in told.out
+    assert all("'feature_map'" in row["error"] for row in stored().values())
+    monkeypatch.setattr(graph_quality, "measure", lambda job, folder: {"ACC": 1.0, "NMI": 1.0, "cpu_seconds": 1.0})
+    quality("--feature-map", "nothing", "--alone")
+    assert all("error" not in row for row in stored().values())
+
+
+def test_subsamples_are_distinct_rows_in_their_order():
+    job = graph_quality.Job("iris", Contender("rff"), graph_quality.SUBSAMPLE, 3)
+    rows = graph_quality.rows_of(job, 200)
+    assert len(rows) == 180
+    assert np.all(np.diff(rows) > 0)
+    assert not np.array_equal(rows, graph_quality.rows_of(job._replace(number=4), 200))
+    assert np.array_equal(graph_quality.rows_of(job._replace(varied=graph_quality.SEED), 5), np.arange(5))
+
+
+def test_real_sets_need_the_folder(capsys, monkeypatch):
+    monkeypatch.delenv("POWERKMEANS_DATA", raising=False)
+    graph_quality.main(["--sets", "HW2", "iris", "--seeds", "1", "--subsamples", "0", "--jobs", "0", "--alone",
+                        "--feature-map", "rff"])  # fmt: skip
+    assert {row["data"] for row in stored().values()} == {"iris"}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("a=15", ("a", 15)), ("a=fuzzy", ("a", "fuzzy")), ("a=null", ("a", None)), ("a=[1,2]", ("a", [1, 2]))],
+)
+def test_parameters_by_name(text, value):
+    assert contender._parameter(text) == value
+
+
+def make_folder(path):
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 30)
+    views = {f"view_{i}": rng.normal(0, 2, (3, 4))[y] + rng.normal(size=(90, 4)) for i in range(2)}
+    np.savez(path / "HW2.npz", y=y, **views)
+    return path
+
+
+def test_noise_columns(tmp_path, capsys):
+    folder = make_folder(tmp_path)
+    arguments = ["--data", str(folder), "--sets", "HW2", "--seeds", "2", "--jobs", "0", "--feature-map", "rff"]
+    noise_columns.main(arguments)
+    rows = stored("noise_columns", noise_columns.KEYS)
+    assert len(rows) == 2 * 4 * 2
+    for (_, _, columns, _), row in rows.items():
+        assert (row["noise_weight"] is None) == (columns == 0)
+        assert row["least_weight"] <= (0.5 if columns == 0 else (1 - row["noise_weight"]) / 2)
+    assert "| rff      | none " in capsys.readouterr().out
+
+
+def test_scaling_in_processes_of_their_own(capsys):
+    map_scaling.main(["--maps", "rff", "nothing", "--rows", "600", "1200", "--repeats", "1", "--threads", "1"])
+    told = capsys.readouterr()
+    rows = report.read_lines("map_scaling")
+    assert {(row["method"], row["rows"]) for row in rows} == {
+        (method, n) for method in ("rff", "nothing", REFERENCE) for n in (600, 1200)
+    }
+    ours = next(row for row in rows if row["method"] == "rff")
+    assert 0 < ours["map_seconds"] < ours["fit_seconds"]
+    assert all("map_seconds" not in row for row in rows if row["method"] == REFERENCE)
+    assert "1,200 rows, nothing: ValueError: The 'feature_map'" in told.err
+    assert "slopes in logarithms" in told.out
+    assert "| nothing    | -" in told.out
+
+
+def test_slopes_of_powers_are_their_exponents():
+    lines = [{"rows": n, "fit_seconds": 3.0 * n**1.5, "peak_mb": 0.0} for n in (10, 100, 1000)]
+    assert map_scaling.slope(lines, "fit_seconds") == pytest.approx(1.5)
+    assert map_scaling.slope(lines, "peak_mb") is None
+    assert map_scaling.slope(lines[:1], "fit_seconds") is None
