@@ -11,6 +11,7 @@ from powerkmeans.features.maps.base import BaseMap, MapRequest
 from powerkmeans.features.maps.registry import MAPS
 from powerkmeans.features.size import check_map_memory, map_bytes
 from powerkmeans.inputs.settings import ViewSettings
+from powerkmeans.sources import is_source
 from powerkmeans.types import RowSample, Views
 
 
@@ -51,7 +52,7 @@ def n_components(chosen: ViewSettings, n_clusters: int) -> int:
 
 def _in_memory(view: Views) -> Any:
     """The rows of one view, absent ones zero."""
-    (rows,) = view.arrays
+    rows = view.arrays[0].read() if is_source(view.arrays[0]) else view.arrays[0]
     return rows if view.present is None else zero_where_absent(rows, view.present[:, 0])
 
 

@@ -15,6 +15,7 @@ from powerkmeans.fitting.explicit import Explicit, make_explicit
 from powerkmeans.fitting.mapping import make_maps, notes
 from powerkmeans.fitting.samples import draw_samples
 from powerkmeans.fitting.scatter import check_scatter, check_weighted, is_flat, weighted_means
+from powerkmeans.inputs.metric import with_metrics
 from powerkmeans.inputs.settings import Settings, ViewSettings
 from powerkmeans.models.answers import WORKING_PER_CLUSTER
 from powerkmeans.objective.linearised import ScatterSums, scatter_sums
@@ -75,11 +76,12 @@ def prepare_features(views: Views, settings: Settings, seed: int) -> Prepared:
     """Choose bandwidths, draw the maps, centre and scale the features, and keep them if they fit the budget.
 
     Views that are constant are left out, and the others taken in the order of their names: sums over views have
-    the same bits then in whatever order they are given.
+    the same bits then in whatever order they are given. Metrics are applied here, and rows are never scaled again.
     """
     order = sorted(range(len(views.names)), key=views.names.__getitem__)
     given = settings.of_views(views.names)  # a list of settings goes by the order in which views were given
-    views, chosen = views.select(order), tuple(given[index] for index in order)
+    chosen = tuple(given[index] for index in order)
+    views = with_metrics(views.select(order), tuple(one.metric for one in chosen))
     if any(MAPS[one.feature_map].dual for one in chosen):
         views = views._replace(weight=views.weight.astype(np.float64))
     return _prepare(views, chosen, settings, seed)

@@ -11,6 +11,7 @@ import numpy as np
 from powerkmeans.fitting.collapse import Collapse
 from powerkmeans.fitting.task import Task, rows_of_view
 from powerkmeans.inputs.centers import check_init, check_shares
+from powerkmeans.inputs.metric import with_metric
 from powerkmeans.inputs.settings import Settings
 from powerkmeans.solver.schedules import SMALLEST_START, Geometric, Hard, Schedule, Unfolding
 from powerkmeans.solver.starts import cloud, plus_plus, random_rows
@@ -165,5 +166,9 @@ def _place_given(task: Task) -> Parameters:
             centers.append(prepared.explicit.pair(shares, view))
             continue
         given = check_init(given, n_clusters, width, feature_map.n_outputs, prepared.engine.dtype)
-        centers.append(feature_map(given, np) if given.shape[1] == width else feature_map.centred(given))
+        if given.shape[1] == width:
+            rows = with_metric(given, prepared.view_settings[view].metric)
+            centers.append(feature_map(rows, np))
+        else:
+            centers.append(feature_map.centred(given))
     return Parameters(np.concatenate(centers, axis=1).astype(np.float64), task.uniform_weights())

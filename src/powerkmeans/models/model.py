@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from powerkmeans.features.maps.centred import CentredMap
+from powerkmeans.inputs.metric import with_metrics
 from powerkmeans.types import Array, Iteration, Parameters, PassStatistics, Problem, Status, Views
 
 
@@ -15,13 +16,14 @@ from powerkmeans.types import Array, Iteration, Parameters, PassStatistics, Prob
 class Model:
     """Feature maps, centroids in their centred space, and the objective they were found under.
 
-    ``view_names`` and ``view_widths`` are those of all views that were given; everything else is of the used
-    ones, in the order of their names, at ``used_views`` among them (constant views are not used).
+    ``view_names``, ``view_widths`` and ``metrics`` are those of all views that were given; everything else is of
+    the used ones, in the order of their names, at ``used_views`` among them (constant views are not used).
     """
 
     view_names: tuple[str, ...]
     used_views: tuple[int, ...]
     view_widths: tuple[int, ...]
+    metrics: tuple[str, ...]
     maps: tuple[CentredMap, ...]
     parameters: Parameters
     problem: Problem
@@ -29,7 +31,10 @@ class Model:
     dtype: np.dtype[Any]
 
     def used(self, views: Views) -> Views:
-        """The views that the model uses, in its order."""
+        """The views that the model uses, in its order, with rows as its maps take them."""
+        return with_metrics(self._selected(views), tuple(self.metrics[view] for view in self.used_views))
+
+    def _selected(self, views: Views) -> Views:
         if self.used_views == tuple(range(len(self.view_names))):
             return views
         rest = views.select(list(self.used_views))

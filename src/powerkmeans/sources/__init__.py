@@ -7,6 +7,7 @@ from powerkmeans.sources.disk import SourceChangedError, UnreadableError
 from powerkmeans.sources.opening import open_source
 from powerkmeans.sources.output import check_target, write_rows
 from powerkmeans.sources.source import Source, is_source
+from powerkmeans.sources.unit import unit_rows, unit_table
 
 __all__ = [
     "Source",
@@ -16,5 +17,7 @@ __all__ = [
     "is_source",
     "open_source",
     "read_ahead",
+    "unit_rows",
+    "unit_table",
     "write_rows",
 ]
