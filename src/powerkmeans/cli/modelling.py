@@ -10,10 +10,12 @@ from typing import Any
 from powerkmeans.cli.errors import Exit, UserError, near, usage
 from powerkmeans.cli.inputs import Inputs
 from powerkmeans.cli.progress import FitListener
+from powerkmeans.cli.scaling import ROWS
 from powerkmeans.cli.terminal import Terminal
 from powerkmeans.compute.options import NumpyOptions
 from powerkmeans.estimators import KernelPowerKMeans, MultiViewPowerKMeans
 from powerkmeans.estimators.listeners import listening
+from powerkmeans.inputs.metric import COSINE, EUCLIDEAN
 from powerkmeans.inputs.settings import check_settings
 
 # parameters that are set by options of their own
@@ -27,6 +29,8 @@ class ModelOptions:
     n_clusters: int
     feature_map: str = "nystroem"
     kernel: str = "rbf"
+    metric: str | None = None
+    scale: str = "standard"
     bandwidth: str = "median"
     n_components: str = "auto"
     membership: str = "possibilistic"
@@ -59,13 +63,23 @@ class ModelOptions:
             values["entropy"] = _value(self.entropy)
         if not self.advice:  # choose-k has no such option, and choose_k no such parameter
             values["advice"] = False
-        values |= given_parameters(self.set_parameters)
+        values |= {"metric": self.metric} | given_parameters(self.set_parameters)
+        values["metric"] = chosen_metric(values["metric"], self.scale)
         return checked(values, several=several)
 
     def _engine(self) -> Any:
         if self.threads is None:
             return self.engine
         return NumpyOptions(n_threads=self.threads, kernel=self.engine)
+
+
+def chosen_metric(given: Any, scale: str) -> Any:
+    """The metric of a fit, for each view if it was given so; ``--scale rows`` stands for the cosine."""
+    if given is None:
+        return COSINE if scale == ROWS else EUCLIDEAN
+    if scale == ROWS and given != COSINE:
+        raise usage(f"--scale rows compares rows by direction, as --metric cosine; leave --metric {given} out.")
+    return _value(given) if isinstance(given, str) else given
 
 
 def checked(values: dict[str, Any], *, several: bool) -> dict[str, Any]:

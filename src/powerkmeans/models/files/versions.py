@@ -27,7 +27,7 @@ def check_version(header: Any, *, compressed: bool) -> int:
 
 
 def upgraded(header: dict[str, Any], members: Collection[str]) -> dict[str, Any]:
-    """A checked header with what the first version left out, and metrics, which files have if one is the cosine."""
+    """A checked header with what the first version left out, and metrics, which files have if one is a cosine."""
     header = {"metrics": [EUCLIDEAN] * len(header["view_names"])} | header
     if header["version"] > 1:
         return header
