@@ -201,6 +201,4 @@ def tell_input(inputs: Inputs, reading: InputOptions, terminal: Terminal) -> Non
     for note in inputs.notes:
         terminal.note(note)
     if scales_columns(reading.scale) and reading.metric not in (None, EUCLIDEAN):
-        terminal.note(
-            f"Directions are those of scaled columns (--scale {reading.scale}); for counts and texts use --scale rows."
-        )
+        terminal.note(f"Directions are those of columns in {reading.scale} scaling; for counts use --scale rows.")

@@ -15,7 +15,7 @@ from powerkmeans.fitting.explicit import Explicit, make_explicit
 from powerkmeans.fitting.mapping import make_maps, notes
 from powerkmeans.fitting.samples import draw_samples
 from powerkmeans.fitting.scatter import check_scatter, check_weighted, is_flat, weighted_means
-from powerkmeans.inputs.metric import with_metrics
+from powerkmeans.inputs.metric import COSINE, with_metrics
 from powerkmeans.inputs.settings import Settings, ViewSettings
 from powerkmeans.models.answers import WORKING_PER_CLUSTER
 from powerkmeans.objective.linearised import ScatterSums, scatter_sums
@@ -97,7 +97,8 @@ def _prepare(views: Views, chosen: tuple[ViewSettings, ...], settings: Settings,
     maps = make_maps(views, samples, bandwidths, chosen, settings.n_clusters, seed)
     centred = _centre(rows, maps, views, settings)
     varied = _varied(centred, maps, bandwidths)
-    if not all(varied) and len(varied) > 1:
+    # of a single view messages go by its map, but rows that point one way differ by rounding in any
+    if not all(varied) and (len(varied) > 1 or chosen[0].metric == COSINE):
         return _without_constant(views, varied, chosen, settings, seed)
     for name, base, value in zip(views.names, maps, centred.scatter.tolist(), strict=True):
         check_scatter(name, base, value, centred.engine)
@@ -167,9 +168,11 @@ def _without_constant(
     constant = [name for name, keep in zip(views.names, varied, strict=True) if not keep]
     listed = ", ".join(repr(name) for name in constant)
     if len(constant) == len(varied):
+        parallel = "; metric='cosine' sees no difference between rows that point one way"
         raise ValueError(
             f"All views are constant, or their kernels are flat ({listed}): there is nothing to cluster. A "
-            "bandwidth far larger than the distances between rows flattens a kernel; use bandwidth='median'."
+            "bandwidth far larger than the distances between rows flattens a kernel; use bandwidth='median'"
+            f"{parallel if any(one.metric == COSINE for one in chosen) else ''}."
         )
     kept = [i for i, keep in enumerate(varied) if keep]
     rest = views.select(kept)
