@@ -236,7 +236,7 @@ def test_metrics_are_kept_by_view_and_files_without_are_euclidean(tmp_path):
     views = {"b": X, "a": X[:, ::-1] + 1}
     model = MultiViewPowerKMeans(3, metric={"b": "cosine"}, random_state=0).fit(views)
     model.save(tmp_path / "model.npz")
-    header, arrays = saving.read(tmp_path / "model.npz")
+    header, _ = saving.read(tmp_path / "model.npz")
     assert header["metrics"] == ["cosine", "euclidean"]
     copy = powerkmeans.load(tmp_path / "model.npz")
     assert copy.metric == {"b": "cosine"}
@@ -264,7 +264,9 @@ def test_the_metric_of_a_model_is_that_of_its_fit(tmp_path):
         assert np.array_equal(other.transform(X), expected)
 
 
-@pytest.mark.parametrize("metric", [np.array(["cosine"]), ["euclidean"], np.str_("euclidean"), "euclidean"])
+@pytest.mark.parametrize(
+    "metric", [np.array(["cosine", "euclidean"]), ["euclidean", "euclidean"], np.str_("euclidean"), "euclidean"]
+)
 def test_metrics_in_any_form_are_kept(tmp_path, metric):
-    MultiViewPowerKMeans(3, metric=metric, random_state=0).fit([X]).save(tmp_path / "model.npz")
+    MultiViewPowerKMeans(3, metric=metric, random_state=0).fit([X, X + 1]).save(tmp_path / "model.npz")
     assert np.array_equal(powerkmeans.load(tmp_path / "model.npz").metric, metric)

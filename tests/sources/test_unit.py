@@ -73,6 +73,7 @@ def test_only_the_numbers_of_sparse_rows_are_copied():
     # room that a matrix has beyond what it stores is not looked at
     roomy = sparse.csr_array((np.append(rows.data, np.nan), np.append(rows.indices, 0), rows.indptr), rows.shape)
     assert np.array_equal(unit_rows(roomy).toarray(), found.toarray())
+    assert len(unit_rows(roomy).data) == rows.nnz
     assert unit_rows(sparse.csr_array((3, 4))).nnz == 0
 
 
