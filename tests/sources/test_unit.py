@@ -71,7 +71,8 @@ def test_only_the_numbers_of_sparse_rows_are_copied():
     assert np.shares_memory(found.indptr, rows.indptr)
     assert found.has_canonical_format
     # room that a matrix has beyond what it stores is not looked at
-    roomy = sparse.csr_array((np.append(rows.data, np.nan), np.append(rows.indices, 0), rows.indptr), rows.shape)
+    roomy = rows.copy()
+    roomy.data, roomy.indices = np.append(rows.data, np.nan), np.append(rows.indices, 0)
     assert np.array_equal(unit_rows(roomy).toarray(), found.toarray())
     assert len(unit_rows(roomy).data) == rows.nnz
     assert unit_rows(sparse.csr_array((3, 4))).nnz == 0
