@@ -72,6 +72,7 @@ KINDS: dict[str, Kind] = {
     "n_clusters": count(1, valid=(1, 3, np.int32(4))),
     "feature_map": words(*MAPS, valid=("rff", "orf", "nystroem", "identity", "graph")),
     "kernel": words(*KERNELS, valid=("rbf", "matern32", "rational_quadratic")),
+    "metric": words("euclidean", "cosine"),
     "bandwidth": _BANDWIDTH,
     "n_components": _AUTO_COUNT,
     "n_neighbors": count(1, valid=(1, 3, np.int64(5))),
@@ -175,6 +176,7 @@ OWN_KINDS: dict[tuple[str, str], Kind] = {
 _PER_VIEW = {
     "feature_map": (["rff", "identity"], {"a": "orf"}),
     "kernel": (["rbf", "laplacian"], {"b": "matern12"}, ("rbf", "rbf")),
+    "metric": (["cosine", "euclidean"], {"b": "cosine"}),
     "bandwidth": ([1, "median"], {"a": 2.0}, np.array([1.0, 2.0])),
     "n_components": ([3, "auto"], {"b": 2}, np.array([2, 3])),
 }

@@ -67,7 +67,7 @@ def _view_models() -> list[tuple[str, Any, Any]]:
     views["right"][:4] = np.nan
     maps = {"left": "rff", "right": "nystroem", "constant": "identity"}
     common = {"n_components": 4, "max_iter": 30, "random_state": 0}
-    several = MultiViewPowerKMeans(3, feature_map=maps, **common).fit(views)
+    several = MultiViewPowerKMeans(3, feature_map=maps, metric={"right": "cosine"}, **common).fit(views)
     table = MultiViewPowerKMeans(2, views={"a": slice(0, 2), "b": [2, 4]}, fuzziness=2.5, **common).fit(X)
     begun = MultiViewPowerKMeans(3, feature_map="identity", **common)
     left = {name: view[:, :2] for name, view in views.items() if name != "constant"}

@@ -14,7 +14,7 @@ from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
-from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
+from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, open_source
 from powerkmeans.advice import kernel as kernel_module
 from powerkmeans.advice import sample as sample_module
 from powerkmeans.advice.map_error import kernel_error
@@ -461,3 +461,38 @@ def test_exact_kernels_that_rounding_decides_are_an_error():
     X, _ = make_blobs(30, 5, centers=3, random_state=0)
     with pytest.raises(ValueError, match=r"bandwidth=1e-08 is so small beside the extent of the rows"):
         KernelPowerKMeans(3, feature_map="exact", bandwidth=1e-8).fit(X)
+
+
+def directions(n=200):
+    rng = np.random.default_rng(0)
+    return (rng.normal(size=(3, 8))[np.arange(n) % 3] + 0.2 * rng.normal(size=(n, 8))) * rng.uniform(1, 9, (n, 1))
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix, sparse.csr_array])
+@pytest.mark.parametrize("feature_map", ["nystroem", "identity", "exact"])
+def test_rows_without_a_direction(form, feature_map):
+    rows, model = directions(), KernelPowerKMeans(3, feature_map=feature_map, metric="cosine", random_state=0)
+    assert told(model, form(rows)) == ""
+    rows[[7, 30, 31]] = 0
+    text = told(model, form(rows))
+    assert text.startswith(
+        "3 rows, first row 7, are zero and have no direction: metric='cosine' takes such rows to"
+    )
+    rows[[7, 31]] = 1
+    assert told(model, form(rows)).startswith("row 30 is zero and has no direction")
+    assert told(model.set_params(advice=False), form(rows)) == ""
+    assert told(KernelPowerKMeans(3, feature_map=feature_map, random_state=0), form(rows)) == ""
+
+
+def test_rows_without_a_direction_are_told_by_view(tmp_path):
+    rows = directions()
+    rows[[5, 6]], other = 0, directions()[:, ::-1].copy()
+    other[3] = 0
+    present = np.ones((len(rows), 2), dtype=bool)
+    present[5, 1] = False  # an absent row is none of zeros
+    np.save(tmp_path / "rows.npy", rows)
+    for words in (rows, open_source(tmp_path / "rows.npy")):
+        model = MultiViewPowerKMeans(3, metric={"words": "cosine"}, random_state=0)
+        text = told(model, {"plain": other, "words": words}, present=present)
+        assert text.count("no direction") == 1
+        assert "view 'words': row 6 is zero and has no direction" in text

@@ -137,6 +137,7 @@ SHARED = {
     "n_clusters": 8,
     "feature_map": "nystroem",
     "kernel": "rbf",
+    "metric": "euclidean",
     "bandwidth": "median",
     "n_components": "auto",
     "n_neighbors": 10,

@@ -331,6 +331,7 @@ def test_corrupt_models(fails, run, table, tmp_path, content):
     [
         ("threshold", "high", "extra.threshold is 'high', which is no number that it can be"),
         ("scale", "other", "extra.scale must be one of"),
+        ("scale", "rows", "extra.scale tells of rows that the model does not scale"),
         ("views", {"list": []}, "extra.found.views.view has 1 entries, but V is 0"),
         ("found", {"dict": {"sizes": {"list": [1]}}}, "extra.found.sizes must be an array of numbers"),
         ("found", {"dict": {"views": {"dict": {}}}}, "extra.found.views.view is missing"),

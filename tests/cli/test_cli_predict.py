@@ -24,7 +24,7 @@ def test_the_rows_of_the_fit_get_its_labels(fitted, table, tmp_path):
     assert done.out == (tmp_path / "out/labels.csv").read_text()
 
 
-@pytest.mark.parametrize("scale", ["standard", "robust", "none"])
+@pytest.mark.parametrize("scale", ["standard", "robust", "none", "rows"])
 def test_one_row_alone_is_scaled_as_in_the_fit(run, table, tmp_path, scale):
     run("fit", table, "--id", "id", "-k", K, "-o", "out", "--scale", scale)
     write_csv(tmp_path / "one.csv", ids()[7:8], HEADER, VALUES[7:8])

@@ -97,6 +97,9 @@ def test_arrays_are_held_to_the_table(parts, tmp_path, name, array, match):
         ({"view_names": ["Y"]}, "has one view, called 'X'"),
         ({"used_views": [1]}, "header.used_views must be some of the views, each once"),
         ({"view_widths": [4]}, "has 5 entries, but d0 is 4"),
+        ({"metrics": ["manhattan"]}, r"header.metrics\[0\] must be one of 'euclidean', 'cosine'"),
+        ({"metrics": "cosine"}, "header.metrics must be a list"),
+        ({"metrics": ["cosine", "cosine"]}, "header.metrics has 2 entries, but V is 1"),
         ({"n_features_in": 4}, "header.n_features_in do not agree"),
         ({"feature_names_in": ["a", "b"]}, "must have a name for each column"),
         ({"dtype": "float16"}, "header.dtype must be one of 'float32', 'float64'"),
@@ -406,3 +409,13 @@ def test_broken_files_are_refused_or_answer(tmp_path):
     assert [what for what in outcomes if not what.startswith((REFUSED, ANSWERS, OTHER))] == []
     assert sum(what.startswith(ANSWERS) for what in outcomes) > 15
     assert sum(what.startswith(REFUSED) for what in outcomes) > 75
+
+
+def test_a_matrix_of_kernels_has_no_directions(tmp_path):
+    gram = np.exp(-((X[:, None] - X) ** 2).sum(axis=2))
+    KernelPowerKMeans(3, feature_map="exact", kernel="precomputed", random_state=0).fit(gram).save(
+        tmp_path / "m.npz"
+    )
+    header, arrays = saving.read(tmp_path / "m.npz")
+    write(tmp_path / "bad.npz", header | {"metrics": ["cosine"]}, arrays)
+    refused(tmp_path / "bad.npz", "the map of view 'X' takes kernels, which have no direction")

@@ -10,7 +10,7 @@ import pytest
 
 import powerkmeans
 from helpers import blobs
-from powerkmeans import KernelPowerKMeans
+from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
 from powerkmeans.engines import NumpyOptions
 from powerkmeans.exceptions import ModelFileError
 from powerkmeans.models import saving
@@ -230,3 +230,43 @@ def test_what_can_be_fitted_can_be_saved_at_any_scale(tmp_path, scale, membershi
     model = KernelPowerKMeans(3, feature_map="identity", membership=membership, random_state=0).fit(X)
     model.save(tmp_path / "model.npz")
     assert np.array_equal(powerkmeans.load(tmp_path / "model.npz").predict(X), model.labels_)
+
+
+def test_metrics_are_kept_by_view_and_files_without_are_euclidean(tmp_path):
+    views = {"b": X, "a": X[:, ::-1] + 1}
+    model = MultiViewPowerKMeans(3, metric={"b": "cosine"}, random_state=0).fit(views)
+    model.save(tmp_path / "model.npz")
+    header, _ = saving.read(tmp_path / "model.npz")
+    assert header["metrics"] == ["cosine", "euclidean"]
+    copy = powerkmeans.load(tmp_path / "model.npz")
+    assert copy.metric == {"b": "cosine"}
+    longer = views | {"b": 2 * X}
+    assert np.array_equal(copy.transform(longer), model.transform(views))
+    # what a file was written before metrics, or of models that have only the plain one, does not name them
+    MultiViewPowerKMeans(3, random_state=0).fit(views).save(tmp_path / "plain.npz")
+    with np.load(tmp_path / "plain.npz") as file:
+        plain = json.loads(file["header.json"].tobytes())
+    assert "metrics" not in plain
+    assert "metric" not in plain["parameters"]
+    copy = powerkmeans.load(tmp_path / "plain.npz")
+    assert copy.metric == "euclidean"
+    assert copy._fit.model.metrics == ("euclidean", "euclidean")
+    assert not np.array_equal(copy.transform(longer), copy.transform(views))
+
+
+def test_the_metric_of_a_model_is_that_of_its_fit(tmp_path):
+    model = KernelPowerKMeans(3, metric="cosine", random_state=0).fit(X)
+    expected = model.transform(X)
+    model.set_params(metric="euclidean").save(tmp_path / "model.npz")
+    for other in (model, powerkmeans.load(tmp_path / "model.npz")):
+        assert other.metric == "euclidean"
+        assert np.array_equal(other.transform(4 * X), other.transform(X))
+        assert np.array_equal(other.transform(X), expected)
+
+
+@pytest.mark.parametrize(
+    "metric", [np.array(["cosine", "euclidean"]), ["euclidean", "euclidean"], np.str_("euclidean"), "euclidean"]
+)
+def test_metrics_in_any_form_are_kept(tmp_path, metric):
+    MultiViewPowerKMeans(3, metric=metric, random_state=0).fit([X, X + 1]).save(tmp_path / "model.npz")
+    assert np.array_equal(powerkmeans.load(tmp_path / "model.npz").metric, metric)

@@ -1,4 +1,4 @@
-"""Whether the columns of a view are in units that drown each other, and whether outliers drown the rows."""
+"""Whether the units of columns drown each other, whether outliers drown the rows, and rows without a direction."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from scipy.stats import rankdata
 from powerkmeans.advice.sample import ExaminedRows
 from powerkmeans.advice.thresholds import CORRELATED, FEW, FEWEST_ROWS, NEARLY_ALL, NEGLIGIBLE, UNCERTAINTY
 from powerkmeans.features.maps.centred import CentredMap
+from powerkmeans.fitting.task import Task
+from powerkmeans.inputs.metric import COSINE
 from powerkmeans.solver.settling import STILL
-from powerkmeans.types import Float64Array
+from powerkmeans.types import Array, Block, Float64Array, array_namespace
 
 
 def unscaled_columns(rows: ExaminedRows) -> str | None:
@@ -102,3 +104,28 @@ def _extents(rows: ExaminedRows, feature_map: CentredMap, scatter: float) -> tup
     """Root mean square distances from the mean: of most rows, and of all."""
     extent = rows.unit * math.sqrt(rows.share @ np.vecdot(rows.scaled, rows.scaled))
     return extent, math.sqrt(scatter) / feature_map.scale
+
+
+def zero_rows(task: Task, index: int) -> str | None:
+    """Rows of a view that is compared by directions have none."""
+    prepared = task.prepared
+    if prepared.view_settings[index].metric != COSINE:
+        return None
+    rows = np.flatnonzero(prepared.engine.raw.map_rows(_are_zero, index))
+    if not len(rows):
+        return None
+    several = f"{len(rows)} rows, first row {rows[0]}, are zero and have"
+    which = f"row {rows[0]} is zero and has" if len(rows) == 1 else several
+    return (
+        f"{which} no direction: metric='cosine' takes such rows to be equally far from all others. Leave them out."
+    )
+
+
+def _are_zero(block: Block, view: int) -> Array:
+    """Which rows of a block are zero, of those that the view has."""
+    rows, xp = block.views[view], array_namespace(block.weight)
+    if hasattr(rows, "indptr"):
+        zero = np.asarray((rows != 0).sum(axis=1)).reshape(-1) == 0
+    else:
+        zero = ~xp.any(rows != 0, axis=1)
+    return zero if block.present is None else zero & block.present[view, :]

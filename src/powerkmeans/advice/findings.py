@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from powerkmeans.advice.columns import far_outliers, hidden_by_outliers, unscaled_columns
+from powerkmeans.advice.columns import far_outliers, hidden_by_outliers, unscaled_columns, zero_rows
 from powerkmeans.advice.graph import about_graph
 from powerkmeans.advice.kernel import (
     ExaminedKernel,
@@ -112,6 +112,12 @@ def _prefix(task: Task, index: int) -> str:
 
 
 def _about_view(task: Task, index: int) -> ViewFindings:
+    """Judge all rows of one view, and some of them at close range."""
+    found = _about_rows(task, index)
+    return found._replace(sentences=_said([zero_rows(task, index), *found.sentences]))
+
+
+def _about_rows(task: Task, index: int) -> ViewFindings:
     """Judge the columns of one view, its bandwidth, and its map if that stands for a kernel."""
     prepared = task.prepared
     chosen = prepared.view_settings[index]

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from powerkmeans.cli.scaling import KINDS
+from powerkmeans.cli.scaling import KINDS, ROWS
+from powerkmeans.inputs.metric import COSINE
 from powerkmeans.models.files.flaws import Flaw
 from powerkmeans.models.files.schema import (
     Check,
@@ -89,6 +90,8 @@ def check_extra(extra: Mapping[str, Any], model: Any) -> None:
     names, given = list(model.view_names), [view["name"] for view in extra["views"]]
     if len(given) != len(names) or (given != names and len(names) > 1):  # a single view may have any name
         raise Flaw("extra.views are not those of the model")
+    if extra["scale"] == ROWS and set(model.metrics) != {COSINE}:
+        raise Flaw("extra.scale tells of rows that the model does not scale")
     for view, width in zip(extra["views"], model.view_widths, strict=True):
         parts = [view[name] for name in ("columns", "centre", "scale", "deviation", "constant")]
         if any(np.shape(part) != (width,) for part in parts):

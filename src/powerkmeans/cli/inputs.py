@@ -12,9 +12,10 @@ from powerkmeans.cli.errors import UserError, counted, listed, usage
 from powerkmeans.cli.progress import Bar
 from powerkmeans.cli.reading import Given, named_files, read_file
 from powerkmeans.cli.samples import Samples, align, check_coverage, check_values, cut
-from powerkmeans.cli.scaling import find_scaling, scaled
+from powerkmeans.cli.scaling import ROWS, find_scaling, scaled, scales_columns
 from powerkmeans.cli.table import Choose, OnRead, Request, Table
 from powerkmeans.cli.terminal import Terminal
+from powerkmeans.inputs.metric import EUCLIDEAN
 
 T = TypeVar("T")
 
@@ -36,12 +37,18 @@ class InputOptions:
     drop: tuple[str, ...] = ()
     array: tuple[str, ...] = ()
     scale: str = "standard"
+    metric: str | None = None
     float32: bool = False
     delimiter: str | None = None
     decimal: str = "."
     header: bool | None = None
     encoding: str = "utf-8"
     may_drop: bool = True
+
+    @property
+    def by_row(self) -> bool:
+        """Whether rows are scaled and columns are not: a constant column then says how long a row is."""
+        return self.scale == ROWS or (self.scale == "none" and self.metric not in (None, EUCLIDEAN))
 
 
 @dataclass(frozen=True)
@@ -95,7 +102,7 @@ def read_inputs(options: InputOptions, terminal: Terminal) -> Inputs:
         if len(tables) > 1:
             raise usage(f"{files[0].source} holds several tables; --view cuts one. Choose it with --array.")
         tables = cut(tables[0], views)
-    return make_inputs(_aligned(tables, unused), options.scale, named=named)
+    return make_inputs(_aligned(tables, unused), options.scale, named=named, by_row=options.by_row)
 
 
 def _aligned(tables: list[Table], unused: list[str]) -> Samples:
@@ -152,16 +159,17 @@ def _delimiter(given: str | None) -> str | None:
     return delimiter
 
 
-def make_inputs(samples: Samples, scale: str, *, named: bool) -> Inputs:
+def make_inputs(samples: Samples, scale: str, *, named: bool, by_row: bool = False) -> Inputs:
     """Scale aligned views, and remember what is to be told about them."""
     notes = list(samples.notes)
     views, arrays = list[ViewInput](), dict[str, Any]()
     for name, values in samples.views.items():
         assert values is not None
         scaling = find_scaling(values, scale)
-        notes += _about_constant(name, samples.columns[name], scaling.constant, alone=len(samples.views) == 1)
+        constant = _about_constant(name, samples.columns[name], scaling.constant, alone=len(samples.views) == 1)
+        notes += [] if by_row else constant
         views.append(ViewInput(name, samples.columns[name], scaling))
-        arrays[name] = values if scale == "none" else scaled(values, scaling)
+        arrays[name] = scaled(values, scaling) if scales_columns(scale) else values
     X = arrays if len(arrays) > 1 else next(iter(arrays.values()))
     return Inputs(X, samples, tuple(views), named, tuple(notes))
 
@@ -186,8 +194,11 @@ def tell_input(inputs: Inputs, reading: InputOptions, terminal: Terminal) -> Non
         "standard": "standard scaling (mean 0, deviation 1)",
         "robust": "robust scaling (median, quartiles)",
         "none": "columns as they are (no scaling)",
+        ROWS: "rows of unit length, columns as they are",
     }
     read = f"{counted(samples.n_samples, 'sample')}, {counted(inputs.n_columns, 'column')}{views}"
     terminal.say(f"{read}; {scaling[reading.scale]}")
     for note in inputs.notes:
         terminal.note(note)
+    if scales_columns(reading.scale) and reading.metric not in (None, EUCLIDEAN):
+        terminal.note(f"Directions are those of columns in {reading.scale} scaling; for counts use --scale rows.")

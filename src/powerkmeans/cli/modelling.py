@@ -10,11 +10,13 @@ from typing import Any
 from powerkmeans.cli.errors import Exit, UserError, near, usage
 from powerkmeans.cli.inputs import Inputs
 from powerkmeans.cli.progress import FitListener
+from powerkmeans.cli.scaling import ROWS
 from powerkmeans.cli.terminal import Terminal
 from powerkmeans.compute.options import NumpyOptions
 from powerkmeans.estimators import KernelPowerKMeans, MultiViewPowerKMeans
 from powerkmeans.estimators.listeners import listening
 from powerkmeans.features.maps.registry import MAPS
+from powerkmeans.inputs.metric import COSINE, EUCLIDEAN
 from powerkmeans.inputs.settings import AUTO, check_settings
 from powerkmeans.objective.membership import MEMBERSHIPS
 
@@ -29,6 +31,8 @@ class ModelOptions:
     n_clusters: int
     feature_map: str = "nystroem"
     kernel: str = "rbf"
+    metric: str | None = None
+    scale: str = "standard"
     bandwidth: str = "median"
     n_components: str = "auto"
     n_neighbors: int = 10
@@ -63,7 +67,8 @@ class ModelOptions:
             values["entropy"] = _value(self.entropy)
         if not self.advice:  # choose-k has no such option, and choose_k no such parameter
             values["advice"] = False
-        values |= given_parameters(self.set_parameters)
+        values |= {"metric": self.metric} | given_parameters(self.set_parameters)
+        values["metric"] = chosen_metric(values["metric"], self.scale)
         return checked(values, several=several)
 
     def _engine(self) -> Any:
@@ -76,6 +81,15 @@ def has_scores(membership: str, feature_map: str) -> bool:
     """Whether such a fit scores outliers, or may."""
     fuses = isinstance(feature_map, str) and MAPS[feature_map].fuses
     return fuses or membership == AUTO or MEMBERSHIPS[membership](2.0).bounded
+
+
+def chosen_metric(given: Any, scale: str) -> Any:
+    """The metric of a fit, for each view if it was given so; ``--scale rows`` stands for the cosine."""
+    if given is None:
+        return COSINE if scale == ROWS else EUCLIDEAN
+    if scale == ROWS and given != COSINE:
+        raise usage(f"--scale rows compares rows by direction, as --metric cosine; leave --metric {given} out.")
+    return _value(given) if isinstance(given, str) else given
 
 
 def checked(values: dict[str, Any], *, several: bool) -> dict[str, Any]:

@@ -16,7 +16,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 FEATURE_MAPS = ("nystroem", "auto", "graph", "rff", "orf", "identity", "exact")
 KERNELS = ("rbf", "laplacian", "matern12", "matern32", "matern52", "rational_quadratic")
 MEMBERSHIPS = ("auto", "possibilistic", "fuzzy")
-SCALES = ("standard", "robust", "none")
+SCALES = ("standard", "robust", "none", "rows")
 
 
 class FeatureMapChoice(click.Choice[str]):
@@ -33,8 +33,8 @@ class FeatureMapChoice(click.Choice[str]):
 # where options stand in the help, by the names of their parameters; others come first
 SECTIONS = {
     "Reading": "id_column array view drop scale float32 delimiter decimal header encoding",
-    "Clustering": "feature_map kernel bandwidth n_components n_neighbors membership entropy n_init max_iter tol "
-    "seed set_parameters",
+    "Clustering": "feature_map kernel metric bandwidth n_components n_neighbors membership entropy n_init "
+    "max_iter tol seed set_parameters",
     "Running": "dry_run engine threads advice config quiet as_json help",
 }
 
@@ -141,8 +141,16 @@ view_options = _all(
         type=click.Choice(SCALES),
         default="standard",
         show_default=True,
-        help="Columns by mean and deviation, by median and quartiles, or as they are.",
+        help="Columns by mean and deviation, by median and quartiles, or as they are; rows: to unit length, which "
+        "is --scale none --metric cosine.",
     ),
+)
+
+metric_option = click.option(
+    "--metric",
+    metavar="NAME",
+    help="What rows are compared by: euclidean, their distances, or cosine, their directions; by view as in "
+    'JSON, {"text": "cosine"}.  [default: euclidean]',
 )
 
 seed_option = click.option(
@@ -174,6 +182,7 @@ model_options = _all(
         help="Where clusters are looked for: a graph of landmarks, features of a kernel, or plain columns.",
     ),
     click.option("--kernel", type=click.Choice(KERNELS), default="rbf", show_default=True, help="The kernel."),
+    metric_option,
     click.option(
         "--bandwidth",
         default="median",

@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-KINDS = ("standard", "robust", "none")
+# the last two leave columns as they are; of the last the model itself scales the rows
+ROWS = "rows"
+KINDS = ("standard", "robust", "none", ROWS)
 # an interquartile range of a normal distribution in units of its standard deviation
 _IQR = 1.3489795003921634
 _ROWS_AT_ONCE = 2**15
@@ -25,6 +27,11 @@ class Scaling(NamedTuple):
     constant: NDArray[np.bool_]
 
 
+def scales_columns(kind: str) -> bool:
+    """Whether such a scaling changes columns."""
+    return kind not in ("none", ROWS)
+
+
 def find_scaling(values: NDArray[Any], kind: str) -> Scaling:
     """Centres and scales of the rows that are there.
 
@@ -36,7 +43,7 @@ def find_scaling(values: NDArray[Any], kind: str) -> Scaling:
     mean, deviation = _moments(values, present)
     # a deviation within the rounding of the mean is none
     constant = deviation <= 8 * np.finfo(values.dtype).eps * np.abs(mean)
-    if kind == "none":
+    if not scales_columns(kind):
         return Scaling(np.zeros(len(mean)), np.ones(len(mean)), deviation, constant)
     centre, scale = mean, deviation
     if kind == "robust":

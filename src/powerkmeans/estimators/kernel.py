@@ -32,7 +32,8 @@ class KernelPowerKMeans(PowerKMeansBase):
     and the objective that of (kernel) k-means. The feature map :math:`\phi` stands for a kernel; its size
     does not depend on the number of samples, so the cost grows linearly with it.
 
-    Scale the columns first (for example with ``StandardScaler``) unless their units are comparable.
+    Scale the columns first (for example with ``StandardScaler``) unless their units are comparable; where rows
+    are counts of different totals, as of words, use ``metric="cosine"``.
     The landmarks are a draw: with few of them (``n_components``) results vary with ``random_state`` more than the
     starts make them, and more steady them. The default bandwidth suits compact clusters; thin
     shapes need a much smaller one. The system of the paper, RFF-KPKM, has ``feature_map="rff"``.
@@ -59,6 +60,11 @@ class KernelPowerKMeans(PowerKMeansBase):
         orthogonal features. Ignored by ``feature_map="identity"``, which has no kernel. ``"precomputed"``, for
         ``feature_map="exact"``: ``X`` is a positive semi-definite matrix of kernels between all samples in
         ``fit``, and of kernels between new and training samples, (n_new, n_samples), afterwards.
+
+    metric : {"euclidean", "cosine"}, default="euclidean"
+        With ``"cosine"`` rows are compared by their directions alone: they are scaled to unit length inside the
+        model, in ``fit`` and wherever it answers, so that texts and counts need no ``Normalizer``. A row of zeros
+        has no direction; it stays zero, at the same distance from all other rows.
 
     bandwidth : "median", "scale" or float > 0, default="median"
         Length scale of the kernel. ``"median"``: the median distance between rows, on a sample of at
@@ -105,17 +111,16 @@ class KernelPowerKMeans(PowerKMeansBase):
     init : {"auto", "cloud", "k-means++", "k-means", "random"} or array, default="auto"
         Starting centroids. ``"cloud"``: a small cloud around the mean; ``"k-means++"`` and ``"random"``:
         rows of the data; ``"k-means"``: the result of k-means on the features, as in the paper; an array
-        of shape (n_clusters, n_features) holds points of the data, one of shape (n_clusters, outputs of
-        the map) points of the feature space (if both widths are equal, points of the data); with
-        ``feature_map="exact"`` one of shape (n_clusters, n_samples) holds weights of the samples, which add
-        up to 1 in each row. ``"auto"``:
-        the cloud and k-means++ if ``s_init="auto"``, else k-means (k-means++ if ``s_init=-inf``).
+        of shape (n_clusters, n_features) holds points of the data, which ``metric`` applies to as well, one of
+        shape (n_clusters, outputs of the map) points of the feature space (if both widths are equal, points of
+        the data); with ``feature_map="exact"`` one of shape (n_clusters, n_samples) holds weights of the
+        samples, which add up to 1 in each row. ``"auto"``: the cloud and k-means++ if ``s_init="auto"``, else
+        k-means (k-means++ if ``s_init=-inf``).
 
     n_init : "auto" or int, default="auto"
         Number of runs; the one of lowest cost is kept, but a cloud's is kept unless another's is more than
-        0.2 % lower. ``"auto"``: two for ``init="auto"`` with ``s_init="auto"`` (the cloud and k-means++), else
-        one. With an integer, ``init="auto"`` runs the cloud once and k-means++ for the rest. Given
-        centroids are run once.
+        0.2 % lower. ``"auto"``: two for ``init="auto"`` with ``s_init="auto"`` (cloud and k-means++), else one.
+        With an integer, ``init="auto"`` runs the cloud once and k-means++ for the rest. Given ones are run once.
 
     max_iter : int, default=300
         Most iterations of a run, its finish and its moves together.
@@ -195,8 +200,6 @@ class KernelPowerKMeans(PowerKMeansBase):
     See Also
     --------
     MultiViewPowerKMeans : Several views with learned weights.
-    critical_exponent : The exponent at which clusters begin to separate.
-    suggest_n_components : Number of random features that the theory asks for.
 
     Examples
     --------
@@ -218,6 +221,7 @@ class KernelPowerKMeans(PowerKMeansBase):
         *,
         feature_map: str = "nystroem",
         kernel: str = "rbf",
+        metric: str = "euclidean",
         bandwidth: str | float = "median",
         n_components: str | int = "auto",
         n_neighbors: int = 10,
@@ -239,6 +243,7 @@ class KernelPowerKMeans(PowerKMeansBase):
         self.n_clusters = n_clusters
         self.feature_map = feature_map
         self.kernel = kernel
+        self.metric = metric
         self.bandwidth = bandwidth
         self.n_components = n_components
         self.n_neighbors = n_neighbors

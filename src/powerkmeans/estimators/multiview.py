@@ -72,11 +72,14 @@ class MultiViewPowerKMeans(PowerKMeansBase):
     feature_map : {"nystroem", "auto", "graph", "rff", "orf", "identity", "exact"}, default="nystroem"
         Where clusters are looked for; see :class:`KernelPowerKMeans`. ``"graph"`` makes one graph of all views,
         whose weights it learns by how many of a sample's neighbours in each view are in its cluster; ``entropy``,
-        ``view_scaling`` and ``view_baseline`` have no meaning with it. This and the next three may be given once,
+        ``view_scaling`` and ``view_baseline`` have no meaning with it. This and the next four may be given once,
         in a list by position, or in a dict by view name (views that it leaves out take the default).
 
     kernel : str, default="rbf"
         Its name, of those in :class:`KernelPowerKMeans`. For ``"precomputed"`` the view is a matrix of kernels.
+
+    metric : {"euclidean", "cosine"}, default="euclidean"
+        With ``"cosine"`` the rows of the view are compared by their directions alone: for texts and counts.
 
     bandwidth : "median", "scale" or float > 0, default="median"
         Length scale of the kernel.
@@ -208,6 +211,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         view_baseline: str | None = "gaussian",
         feature_map: Any = "nystroem",
         kernel: Any = "rbf",
+        metric: Any = "euclidean",
         bandwidth: Any = "median",
         n_components: Any = "auto",
         n_neighbors: int = 10,
@@ -233,6 +237,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         self.view_baseline = view_baseline
         self.feature_map = feature_map
         self.kernel = kernel
+        self.metric = metric
         self.bandwidth = bandwidth
         self.n_components = n_components
         self.n_neighbors = n_neighbors
@@ -285,17 +290,10 @@ class MultiViewPowerKMeans(PowerKMeansBase):
     @available_if(learns_from_streams)  # type: ignore[untyped-decorator]  # scikit-learn ships no types
     @unchanged_on_failure
     def partial_fit(self, X: Any, y: None = None, sample_weight: Any = None, present: Any = None) -> Self:
-        """Learn from one chunk of a stream.
+        """Learn from one chunk of a stream, as :meth:`KernelPowerKMeans.partial_fit` does.
 
-        The first rows are collected until there are 1024, or 50 per cluster, and fitted each time they have
-        doubled; then they are let go. From there on the sums of each chunk are mixed into running ones, with a
-        weight that decays as more is seen, and the centroids follow. Chunks may have any size; the maps, the
-        bandwidth and the exponent stay those of the beginning. After ``fit``, the stream goes on from the fitted
-        model.
-
-        ``drift_`` tells by what share the chunk's mean loss exceeded the running one: about 0 while the data stay
-        as they were. ``labels_`` are those of the last chunk; ``inertia_`` and ``objective_`` are running
-        estimates for as many samples as the model was fitted to.
+        Chunks may have any size, and samples may lack views; ``present`` is as in :meth:`fit`. ``drift_`` tells by
+        what share the chunk's mean loss exceeded the running one, ``labels_`` are those of the last chunk.
         """
         settings = check_settings(self.get_params(deep=False), several_views=True)
         if self._learns:

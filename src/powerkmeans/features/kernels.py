@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from powerkmeans.features.pairs import add_over_columns, in_parts, pair_products, squared_lengths
+from powerkmeans.features.pairs import add_over_columns, in_parts, squared_lengths
 from powerkmeans.types import Array, Float64Array, array_namespace
 
 Metric = Literal["euclidean", "cityblock"]
@@ -60,10 +60,12 @@ class Gaussian(Isotropic):
         xp = array_namespace(Y)
         landmarks = Y / bandwidth
         half = squared_lengths(landmarks, xp) / 2
+        # SciPy copies columns side by side for every product, so it is given them so once
+        columns = np.ascontiguousarray(landmarks.T) if hasattr(X, "toarray") else landmarks.T
 
         def values(rows: Array) -> Array:
             rows = rows / bandwidth
-            exponent = pair_products(rows, landmarks)
+            exponent = rows @ columns
             exponent -= (squared_lengths(rows, xp) / 2)[:, None]
             exponent -= half
             # rounding makes more than nothing of no distance, and of a far row's that may be much more

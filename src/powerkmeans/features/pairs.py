@@ -24,11 +24,6 @@ def in_parts(values: Callable[[Array], Array], X: Array, Y: Array, xp: Any) -> A
     return result
 
 
-def pair_products(X: Array, Y: Array) -> Array:
-    """``x.y`` of all pairs; rows of ``X`` may be sparse."""
-    return X @ Y.T
-
-
 def squared_lengths(X: Array, xp: Any) -> Array:
     """``||x||^2`` of each row, which may be sparse."""
     if hasattr(X, "toarray"):

@@ -10,6 +10,7 @@ from powerkmeans.features.maps.registry import MAPS
 from powerkmeans.fitting.fused import prepare_fused
 from powerkmeans.fitting.prepare import prepare_views
 from powerkmeans.fitting.prepared import Prepared
+from powerkmeans.inputs.metric import with_metrics
 from powerkmeans.inputs.settings import AUTO, Settings, ViewSettings
 from powerkmeans.types import Views
 
@@ -21,11 +22,12 @@ def prepare_features(views: Views, settings: Settings, seed: int) -> Prepared:
     """Make the maps and apply them.
 
     Views are taken in the order of their names: sums over views have the same bits then in whatever order they are
-    given.
+    given. Metrics are applied here, and rows are never scaled again.
     """
     order = sorted(range(len(views.names)), key=views.names.__getitem__)
     given = settings.of_views(views.names)  # a list of settings goes by the order in which views were given
-    views, chosen = views.select(order), tuple(given[index] for index in order)
+    chosen = tuple(given[index] for index in order)
+    views = with_metrics(views.select(order), tuple(one.metric for one in chosen))
     if any(MAPS[one.feature_map].dual for one in chosen):
         views = views._replace(weight=views.weight.astype(np.float64))
     if not MAPS[chosen[0].feature_map].fuses:

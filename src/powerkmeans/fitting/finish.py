@@ -8,7 +8,7 @@ import numpy as np
 
 from powerkmeans.fitting.runs import Run
 from powerkmeans.fitting.task import Task
-from powerkmeans.models.answers import model_statistics
+from powerkmeans.models.answers import used_statistics
 from powerkmeans.models.model import FitResult, Model, Stream
 from powerkmeans.objective.block import block_labels, prepare
 from powerkmeans.objective.updates import about_origin, objective_value
@@ -30,7 +30,7 @@ def finish(views: Views, task: Task, runs: list[Run], best: int, critical: float
     order, labels, n_used = _ordered(task, found)
     parameters = Parameters(found.parameters.centers[order], found.parameters.view_weights)
     model = _model(views, task, parameters, found.s)
-    final = _last_pass(views, task, model)
+    final = _last_pass(task, model)
     problem = task.problem
     result = FitResult(
         model=model,
@@ -64,6 +64,7 @@ def _model(views: Views, task: Task, parameters: Parameters, s: float) -> Model:
         view_names=views.names,
         used_views=tuple(views.names.index(name) for name in prepared.used),
         view_widths=tuple(int(array.shape[1]) for array in views.arrays),
+        metrics=tuple(one.metric for one in task.settings.of_views(views.names)),
         maps=tuple(m.for_new() for m in prepared.maps_of_rows),
         parameters=parameters,
         problem=task.problem,
@@ -72,11 +73,11 @@ def _model(views: Views, task: Task, parameters: Parameters, s: float) -> Model:
     )
 
 
-def _last_pass(views: Views, task: Task, model: Model) -> PassStatistics:
+def _last_pass(task: Task, model: Model) -> PassStatistics:
     """The sums at the model's own exponent; exact kernels and maps that fuse have features of all rows at hand."""
     if task.problem.dual or task.prepared.fitted_maps:
         return task.run_pass(model.parameters, model.s)
-    return model_statistics(model, views, task.settings.engine)
+    return used_statistics(model, task.prepared.views, task.settings.engine)
 
 
 def reordered(history: tuple[Iteration, ...], order: Array) -> tuple[Iteration, ...]:

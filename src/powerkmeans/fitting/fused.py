@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -12,13 +13,15 @@ from powerkmeans.compute.options import engine_options
 from powerkmeans.features.maps.base import BaseMap
 from powerkmeans.features.maps.centred import make_centred
 from powerkmeans.features.maps.identity import IdentityMap
+from powerkmeans.features.pairs import as_dense
 from powerkmeans.fitting.mapping import make_maps, notes
-from powerkmeans.fitting.prepare import centre, through_maps
+from powerkmeans.fitting.prepare import centre, through_maps, without_constant
 from powerkmeans.fitting.prepared import Prepared
 from powerkmeans.fitting.samples import draw_samples, split_sample
-from powerkmeans.fitting.scatter import check_scatter, check_weighted
+from powerkmeans.fitting.scatter import check_scatter, check_weighted, is_flat
 from powerkmeans.inputs.settings import Settings, ViewSettings
 from powerkmeans.sources import join_views
+from powerkmeans.support.draws import affordable_rows, stream, subsample
 from powerkmeans.types import Array, Block, Engine, Float64Array, RowSample, Views
 
 # arrays of the size of all features that a fit holds at once: themselves, and as blocks
@@ -30,6 +33,10 @@ def prepare_fused(views: Views, chosen: tuple[ViewSettings, ...], settings: Sett
     settings, joined = replace(settings, view_scaling=None), join_views(views)
     rows = open_engine(settings.engine, joined)
     sample, _ = draw_samples(rows, joined, settings.engine, seed)
+    examined = _raw_samples(views, sample)
+    varied = [_varies(part, views.dtype) for part in examined]
+    if not all(varied):
+        return without_constant(prepare_fused, views, varied, chosen, settings, seed)
     (base,) = make_maps(joined, (sample,), (None,), chosen[:1], settings, seed)
     prepared = _stored(rows, base, sample, settings) if _fits(rows, base, settings) else None
     prepared = prepared or _mapped_in_passes(rows, base, sample, settings)
@@ -40,9 +47,19 @@ def prepare_fused(views: Views, chosen: tuple[ViewSettings, ...], settings: Sett
         notes=notes(views, chosen, (None,) * len(chosen), settings.n_clusters),
         view_settings=chosen,
         used=views.names,
-        examined=tuple(_raw_samples(views, sample)),
-        left_out=tuple(name for name, weight in zip(views.names, base.view_weights, strict=True) if weight == 0),
+        examined=tuple(examined),
     )
+
+
+def _varies(sample: RowSample, dtype: np.dtype[Any]) -> bool:
+    """Whether the rows of one view differ by more than rounding."""
+    some = subsample(sample, affordable_rows(sample.views[0].shape[1]), stream(0, "constant"))
+    if len(some.weight) < 2:
+        return False
+    rows = as_dense(some.views[0]).astype(np.float64)
+    mean = np.mean(rows, axis=0)
+    scatter = float(np.mean(np.vecdot(rows - mean, rows - mean)))
+    return not is_flat(IdentityMap(len(mean)), mean, scatter, None, np.finfo(dtype))
 
 
 def _fits(rows: Engine, base: BaseMap, settings: Settings) -> bool:

@@ -14,6 +14,7 @@ from powerkmeans.features.maps.registry import MAPS
 from powerkmeans.features.size import check_map_memory, map_bytes
 from powerkmeans.fitting.clustering import cluster_features
 from powerkmeans.inputs.settings import Settings, ViewSettings
+from powerkmeans.sources import is_source
 from powerkmeans.sources.joined import view_offsets
 from powerkmeans.support.absent import zero_where_absent
 from powerkmeans.types import Block, RowSample, T, Views
@@ -71,7 +72,7 @@ def n_components(chosen: ViewSettings, n_clusters: int) -> int:
 
 def _in_memory(view: Views) -> Any:
     """The rows of one view, absent ones zero."""
-    (rows,) = view.arrays
+    rows = view.arrays[0].read() if is_source(view.arrays[0]) else view.arrays[0]
     return rows if view.present is None else zero_where_absent(rows, view.present[:, 0])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple, TypedDict
 
 import numpy as np
@@ -15,11 +16,14 @@ from powerkmeans.fitting.mapping import make_maps, notes
 from powerkmeans.fitting.prepared import Prepared
 from powerkmeans.fitting.samples import draw_samples
 from powerkmeans.fitting.scatter import check_scatter, check_weighted, is_flat, weighted_means
+from powerkmeans.inputs.metric import COSINE
 from powerkmeans.inputs.settings import Settings, ViewSettings
 from powerkmeans.models.answers import WORKING_PER_CLUSTER
 from powerkmeans.objective.linearised import ScatterSums, scatter_sums
 from powerkmeans.support.draws import STATISTIC_ROWS, stream, subsample
 from powerkmeans.types import Engine, FeatureMap, Float64Array, Views
+
+Prepare = Callable[[Views, tuple[ViewSettings, ...], Settings, int], Prepared]
 
 
 class Centred(NamedTuple):
@@ -44,13 +48,14 @@ def prepare_views(views: Views, chosen: tuple[ViewSettings, ...], settings: Sett
     sample, samples = draw_samples(rows, views, settings.engine, seed)
     varied = [len(part.weight) > 1 for part in samples]
     if not all(varied):
-        return _without_constant(views, varied, chosen, settings, seed)
+        return without_constant(prepare_views, views, varied, chosen, settings, seed)
     bandwidths = choose_bandwidths(views, samples, chosen, settings.engine, seed)
     maps = make_maps(views, samples, bandwidths, chosen, settings, seed)
     centred = centre(rows, maps, views, settings)
     varied = _varied(centred, maps, bandwidths)
-    if not all(varied) and len(varied) > 1:
-        return _without_constant(views, varied, chosen, settings, seed)
+    # of a single view messages go by its map, but rows that point one way differ by rounding in any
+    if not all(varied) and (len(varied) > 1 or chosen[0].metric == COSINE):
+        return without_constant(prepare_views, views, varied, chosen, settings, seed)
     for name, base, value in zip(views.names, maps, centred.scatter.tolist(), strict=True):
         check_scatter(name, base, value, centred.engine)
     prepared = Prepared(
@@ -114,16 +119,23 @@ def _scales(centred: Centred, settings: Settings) -> Float64Array:
     return np.sqrt(kappa if settings.view_scaling is None else kappa / centred.scatter)
 
 
-def _without_constant(
-    views: Views, varied: list[bool], chosen: tuple[ViewSettings, ...], settings: Settings, seed: int
+def without_constant(
+    prepare: Prepare,
+    views: Views,
+    varied: list[bool],
+    chosen: tuple[ViewSettings, ...],
+    settings: Settings,
+    seed: int,
 ) -> Prepared:
     """Leave out the views that are constant, which say nothing and would explain everything."""
     constant = [name for name, keep in zip(views.names, varied, strict=True) if not keep]
     listed = ", ".join(repr(name) for name in constant)
     if len(constant) == len(varied):
+        parallel = "; metric='cosine' sees no difference between rows that point one way"
         raise ValueError(
             f"All views are constant, or their kernels are flat ({listed}): there is nothing to cluster. A "
-            "bandwidth far larger than the distances between rows flattens a kernel; use bandwidth='median'."
+            "bandwidth far larger than the distances between rows flattens a kernel; use bandwidth='median'"
+            f"{parallel if any(one.metric == COSINE for one in chosen) else ''}."
         )
     kept = [i for i, keep in enumerate(varied) if keep]
     rest = views.select(kept)
@@ -132,7 +144,7 @@ def _without_constant(
         raise ValueError(
             f"Sample {row} has no view but constant ones ({listed}), which say nothing about it; leave it out."
         )
-    prepared = prepare_views(rest, tuple(chosen[i] for i in kept), settings, seed)
+    prepared = prepare(rest, tuple(chosen[i] for i in kept), settings, seed)
     return prepared._replace(left_out=(*constant, *prepared.left_out))
 
 

@@ -11,12 +11,14 @@ import numpy as np
 from powerkmeans.fitting.collapse import Collapse
 from powerkmeans.fitting.task import Task, rows_of_view
 from powerkmeans.inputs.centers import check_init, check_shares
+from powerkmeans.inputs.metric import with_metric
 from powerkmeans.inputs.settings import Settings
 from powerkmeans.solver.schedules import SMALLEST_START, Geometric, Hard, Schedule, Unfolding
 from powerkmeans.solver.starts import cloud, plus_plus, random_rows
+from powerkmeans.sources import join_views
 from powerkmeans.support.draws import draw_by_weight
 from powerkmeans.support.warn import warn_caller
-from powerkmeans.types import Float64Array, Parameters, RowSample
+from powerkmeans.types import Float64Array, Parameters, RowSample, Views
 
 # the cloud starts this share before the critical exponent, so that it shrinks and then parts in the order of the
 # structure; rows start as much beyond it, where they are not drawn together
@@ -153,6 +155,8 @@ def _place_cloud(task: Task, collapse: Collapse, rng: np.random.Generator) -> Pa
 def _place_given(task: Task) -> Parameters:
     """Centroids given by the user, one table per view: points of the data, or of the (uncentred) feature space."""
     prepared, n_clusters = task.prepared, task.settings.n_clusters
+    if prepared.maps_of_rows[0].base.fuses:
+        return _place_given_together(task)
     parts = zip(prepared.views.names, prepared.maps, prepared.views.arrays, strict=True)
     centers = []
     for view, (name, feature_map, array) in enumerate(parts):
@@ -165,5 +169,28 @@ def _place_given(task: Task) -> Parameters:
             centers.append(prepared.explicit.pair(shares, view))
             continue
         given = check_init(given, n_clusters, width, feature_map.n_outputs, prepared.engine.dtype)
-        centers.append(feature_map(given, np) if given.shape[1] == width else feature_map.centred(given))
+        if given.shape[1] == width:
+            rows = with_metric(given, prepared.view_settings[view].metric)
+            centers.append(feature_map(rows, np))
+        else:
+            centers.append(feature_map.centred(given))
     return Parameters(np.concatenate(centers, axis=1).astype(np.float64), task.uniform_weights())
+
+
+def _place_given_together(task: Task) -> Parameters:
+    """The same where one map takes all views: points of the data in all of them, or of its feature space."""
+    prepared, dtype = task.prepared, task.prepared.engine.dtype
+    fitted = prepared.maps_of_rows[0]
+    tables = []
+    for name, sample, one in zip(prepared.used, prepared.examined, prepared.view_settings, strict=True):
+        width = sample.views[0].shape[1]
+        given = check_init(
+            task.settings.init[name], task.settings.n_clusters, width, fitted.n_outputs, np.dtype(np.float64)
+        )
+        if given.shape[1] != width and len(prepared.used) == 1:
+            return Parameters(fitted.centred(given), np.ones(1))
+        tables.append(with_metric(given, one.metric).astype(dtype))
+    points = join_views(Views(prepared.used, tuple(tables), np.ones(len(tables[0]), dtype=dtype)))
+    (joined,) = points.arrays
+    rows = joined.take(np.arange(len(tables[0]))) if len(tables) > 1 else joined
+    return Parameters(fitted(rows, np).astype(np.float64), np.ones(1))

@@ -13,6 +13,7 @@ from powerkmeans.compute.options import engine_options
 from powerkmeans.features.kernels import KERNELS
 from powerkmeans.features.maps.exact import PRECOMPUTED
 from powerkmeans.features.maps.registry import MAPS
+from powerkmeans.inputs.metric import COSINE, METRICS
 from powerkmeans.objective.membership import MEMBERSHIPS
 from powerkmeans.support.values import (
     POSITIVE,
@@ -45,6 +46,7 @@ class ViewSettings:
 
     feature_map: str
     kernel: str
+    metric: str
     bandwidth: str | float
     n_components: str | int
 
@@ -64,6 +66,7 @@ class Settings:
     n_clusters: int
     feature_map: Any
     kernel: Any
+    metric: Any
     bandwidth: Any
     n_components: Any
     n_neighbors: int
@@ -91,7 +94,9 @@ class Settings:
         views = tuple(ViewSettings(**{k: column[i] for k, column in columns.items()}) for i in range(len(names)))
         views = self._without_choice(views)
         for name, one in zip(names, views, strict=True):
-            _check_kernel("" if len(names) == 1 else f"view {name!r}: ", one)
+            which = "" if len(names) == 1 else f"view {name!r}: "
+            _check_kernel(which, one)
+            _check_metric(which, one)
         if any(MAPS[one.feature_map].fuses for one in views):
             self._check_fused(views)
         return views
@@ -155,6 +160,15 @@ def _check_kernel(which: str, chosen: ViewSettings) -> None:
     raise ValueError(
         f"{which}kernel={chosen.kernel!r}{what} only {taking} takes; got feature_map={chosen.feature_map!r}."
     )
+
+
+def _check_metric(which: str, chosen: ViewSettings) -> None:
+    """Reject directions of rows where there are none, but a matrix of kernel values."""
+    if chosen.given and chosen.metric == COSINE:
+        raise ValueError(
+            f"{which}metric='cosine' scales rows, but kernel='precomputed' has none: normalise the matrix "
+            "instead, K[i, j] / sqrt(K[i, i] * K[j, j]), and use metric='euclidean'."
+        )
 
 
 def check_settings(parameters: Mapping[str, Any], *, several_views: bool = False) -> Settings:
@@ -253,12 +267,19 @@ _NEGATIVE_OR_AUTO = word_or(
 )
 _AUTO_OR_COUNT = word_or(("auto",), integer(1), "an int >= 1")
 
-_DEFAULTS = {"feature_map": "nystroem", "kernel": "rbf", "bandwidth": "median", "n_components": "auto"}
+_DEFAULTS = {
+    "feature_map": "nystroem",
+    "kernel": "rbf",
+    "metric": "euclidean",
+    "bandwidth": "median",
+    "n_components": "auto",
+}
 
 _CHECKS: dict[str, Check] = {
     "n_clusters": integer(1),
     "feature_map": _feature_map,
     "kernel": _kernel,
+    "metric": word(*METRICS),
     "bandwidth": word_or(("median", "scale"), POSITIVE, "a finite number > 0"),
     "n_components": _AUTO_OR_COUNT,
     "n_neighbors": integer(1),

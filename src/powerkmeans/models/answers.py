@@ -52,7 +52,7 @@ def apply(
     dtype = np.dtype(np.float64) if precise or model.problem.dual else model.dtype
     model = _with_missed(model) if with_missed else model
     with single_threaded_blas():
-        rows = _open(model, views, engine, dtype, labels_only=function is block_labels)
+        rows = _open(model, model.used(views), engine, dtype, labels_only=function is block_labels)
         inputs = prepare(model.parameters, model.s, model.problem, dtype)
         answers = partial(_cast, function=function, dtype=model.dtype.name)
         if out is None:
@@ -117,9 +117,14 @@ def _written(rows: Engine, function: Callable[[Block, Any], Array], inputs: Any,
 
 def model_statistics(model: Model, views: Views, engine: object, *, precise: bool = True) -> PassStatistics:
     """The sums of one pass at the model's exponent, in float64 unless told otherwise."""
+    return used_statistics(model, model.used(views), engine, precise=precise)
+
+
+def used_statistics(model: Model, used: Views, engine: object, *, precise: bool = True) -> PassStatistics:
+    """The same of views that are as the model uses them already."""
     dtype = np.dtype(np.float64) if precise else model.dtype
     with single_threaded_blas():
-        rows = _open(model, views, engine, dtype)
+        rows = _open(model, used, engine, dtype)
         inputs = prepare(model.parameters, model.s, model.problem, dtype)
         return run_pass(rows, inputs, block_statistics)
 
@@ -128,7 +133,7 @@ def precise_evidence(model: Model, views: Views, engine: object) -> Evidence:
     """What each view says about the model's clusters, in float64."""
     double = np.dtype(np.float64)
     with single_threaded_blas():
-        rows = _open(model, views, engine, double)
+        rows = _open(model, model.used(views), engine, double)
         return rows.fold(view_evidence, prepare(model.parameters, model.s, model.problem, double))
 
 
@@ -145,14 +150,14 @@ def _with_missed(model: Model) -> Model:
 
 def _open(
     model: Model,
-    views: Views,
+    used: Views,
     engine: object,
     dtype: np.dtype[Any],
     *,
     labels_only: bool = False,
 ) -> Engine:
     """Rows seen through the model's maps, in the given precision."""
-    rows = open_engine(engine, model.used(views))
+    rows = open_engine(engine, used)
     fitted = (m.for_new(order_only=labels_only) for m in model.maps)
     maps = tuple(replace(m, dtype=dtype.name) for m in fitted)
     working = WORKING_PER_CLUSTER * len(model.parameters.centers)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from powerkmeans.features.maps.centred import CentredMap
+from powerkmeans.inputs.metric import with_metrics
 from powerkmeans.objective.membership import Possibilistic
 from powerkmeans.sources import join_views
 from powerkmeans.types import Array, Iteration, Membership, Parameters, PassStatistics, Problem, Status, Views
@@ -17,13 +18,14 @@ from powerkmeans.types import Array, Iteration, Membership, Parameters, PassStat
 class Model:
     """Feature maps, centroids in their centred space, and the objective they were found under.
 
-    ``view_names`` and ``view_widths`` are those of all views that were given; everything else is of the used
-    ones, in the order of their names, at ``used_views`` among them (constant views are not used).
+    ``view_names``, ``view_widths`` and ``metrics`` are those of all views that were given; everything else is of
+    the used ones, in the order of their names, at ``used_views`` among them (constant views are not used).
     """
 
     view_names: tuple[str, ...]
     used_views: tuple[int, ...]
     view_widths: tuple[int, ...]
+    metrics: tuple[str, ...]
     maps: tuple[CentredMap, ...]
     parameters: Parameters
     problem: Problem
@@ -31,14 +33,18 @@ class Model:
     dtype: np.dtype[Any]
 
     def used(self, views: Views) -> Views:
-        """The views that the model uses, in its order."""
+        """The views that the model uses, in its order, with rows as its maps take them."""
+        scaled = with_metrics(self._selected(views), tuple(self.metrics[view] for view in self.used_views))
+        return join_views(scaled) if self.fuses else scaled
+
+    def _selected(self, views: Views) -> Views:
         if self.used_views == tuple(range(len(self.view_names))):
-            return join_views(views) if self.fuses else views
+            return views
         rest = views.select(list(self.used_views))
         if rest.present is not None and not np.all(np.any(rest.present, axis=1)):
             row = int(np.flatnonzero(~np.any(rest.present, axis=1))[0])
             raise ValueError(f"Sample {row} has no view but those that were constant in fit and say nothing.")
-        return join_views(rest) if self.fuses else rest
+        return rest
 
     @property
     def fuses(self) -> bool:

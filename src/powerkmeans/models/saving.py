@@ -15,6 +15,7 @@ from scipy.sparse import issparse
 from powerkmeans.exceptions import ModelFileError
 from powerkmeans.features.maps.centred import CentredMap
 from powerkmeans.features.maps.registry import classes_by_file_name
+from powerkmeans.inputs.metric import COSINE
 from powerkmeans.models.files.answers import check_answers, check_stream
 from powerkmeans.models.files.archive import Archive, announced, write_archive
 from powerkmeans.models.files.checks import check_announced, check_arrays, restored_rows
@@ -148,6 +149,8 @@ def _restore(header: dict[str, Any], arrays: dict[str, Any], cls: Any) -> Any:
 
 def _pack_result(result: FitResult) -> tuple[dict[str, Any], dict[str, Any]]:
     header = {"format": FORMAT, "version": VERSION, **_model_entries(result.model), **_story_entries(result)}
+    if COSINE in result.model.metrics:  # files without are as they were before there were metrics
+        header["metrics"] = list(result.model.metrics)
     arrays = _model_arrays(result.model) | {"labels": result.labels}
     if result.stream is not None:
         _pack_stream(result.stream, header, arrays)
@@ -217,6 +220,7 @@ def _unpack_model(header: dict[str, Any], arrays: dict[str, Any]) -> Model:
         view_names=tuple(header["view_names"]),
         used_views=tuple(header["used_views"]),
         view_widths=tuple(header["view_widths"]),
+        metrics=tuple(header["metrics"]),
         maps=tuple(_unpack_map(entry, arrays, f"map{i}.") for i, entry in enumerate(header["maps"])),
         parameters=Parameters(arrays["centers"], arrays["view_weights"]),
         problem=problem,

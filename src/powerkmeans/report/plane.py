@@ -42,7 +42,7 @@ def project(estimator: PowerKMeansBase, views: Views, rows: Rows, labels: Array)
     A sample that lacks a view stands where its cluster is in it.
     """
     model = estimator._fit.model
-    some = take_rows(model.used(views), rows)
+    some = model.used(take_rows(views, rows))
     parts = []
     for index, weight in enumerate(model.parameters.view_weights):
         features = _coordinates(estimator, some, index, rows)

@@ -8,6 +8,7 @@ from powerkmeans.sources.joined import join_views
 from powerkmeans.sources.opening import open_source
 from powerkmeans.sources.output import check_target, write_rows
 from powerkmeans.sources.source import Source, is_source
+from powerkmeans.sources.unit import unit_rows, unit_table
 
 __all__ = [
     "Source",
@@ -18,5 +19,7 @@ __all__ = [
     "join_views",
     "open_source",
     "read_ahead",
+    "unit_rows",
+    "unit_table",
     "write_rows",
 ]

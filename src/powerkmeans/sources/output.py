@@ -53,13 +53,13 @@ def check_target(out: Target, inputs: Iterable[Any]) -> None:
     """Reject a file that cannot be written or must be kept, or that the rows are read from."""
     target = Path(os.path.realpath(out.path))
     for table in inputs:
-        paths = table.paths if is_source(table) else _mapped_files(table)
+        paths = table.paths if is_source(table) else mapped_files(table)
         if any(os.path.realpath(name) == str(target) for name in paths):
             raise ValueError(f"out={os.fspath(out.path)!r} is the file that the rows are read from; name another.")
     _checked_target(out)
 
 
-def _mapped_files(table: Any) -> list[str]:
+def mapped_files(table: Any) -> list[str]:
     """The file that an array is a map of, or a view on one."""
     while table is not None and getattr(table, "filename", None) is None:
         table = getattr(table, "base", None)

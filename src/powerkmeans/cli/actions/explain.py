@@ -83,6 +83,7 @@ def _facts(bundle: Bundle) -> list[tuple[str, Any]]:
     pairs = [
         ("features", f"{model.feature_map}, kernel {model.kernel}, {_list(model.n_components_)} components"),
         ("bandwidth", ", ".join("none" if width is None else f"{width:.4g}" for width in bandwidths(bundle))),
+        ("metric", str(model.metric)),
         ("scaling", bundle.scale),
         ("run", f"{restart['init']}: {model.status_}, {model.n_iter_} iterations, {restart['n_moves']} moves"),
         ("cost", f"{model.inertia_:.6g}"),

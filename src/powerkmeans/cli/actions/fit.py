@@ -29,6 +29,7 @@ from powerkmeans.cli.inputs import InputOptions, Inputs, chosen, read_inputs, te
 from powerkmeans.cli.modelling import ModelOptions, fit_estimator, has_scores
 from powerkmeans.cli.outputs import Columns, Outputs, check_table_name, write_table
 from powerkmeans.cli.reading import named_files
+from powerkmeans.cli.scaling import scales_columns
 from powerkmeans.cli.terminal import Terminal
 from powerkmeans.report import write_report
 
@@ -177,6 +178,6 @@ def _write_report(path: Path, bundle: Bundle, inputs: Inputs) -> None:
         title=", ".join(bundle.found["files"]),
         feature_names=names,
         original=original,
-        scaling=bundle.scale,
+        scaling=bundle.scale if scales_columns(bundle.scale) else "none",
         noise_threshold=bundle.threshold,
     )

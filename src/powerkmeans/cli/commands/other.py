@@ -13,6 +13,7 @@ from powerkmeans.cli.options import (
     data_argument,
     engine_options,
     file_options,
+    metric_option,
     seed_option,
     view_options,
 )
@@ -41,6 +42,7 @@ def evaluate(**options: Any) -> None:
 @click.command(cls=Command, short_help="Distances between rows, to choose a bandwidth by.")
 @data_argument
 @click.option("--kernel", type=click.Choice(KERNELS), default="rbf", show_default=True, help="The kernel.")
+@metric_option
 @file_options
 @view_options
 @seed_option

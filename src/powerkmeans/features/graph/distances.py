@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from powerkmeans.features.pairs import as_dense, pair_products, squared_lengths
+from powerkmeans.features.pairs import as_dense, squared_lengths
 from powerkmeans.types import Array, Float64Array
 
 
@@ -126,7 +126,7 @@ class Measure:
 
 def _less_row_lengths(x: Any, y: Any, y_lengths: Array) -> Array:
     """``||y||^2 - 2 x.y``: what distances from one row differ by."""
-    products = as_dense(pair_products(x, y))
+    products = as_dense(x @ y.T)
     products *= -2
     products += y_lengths
     return products

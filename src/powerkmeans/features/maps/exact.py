@@ -238,7 +238,8 @@ def make_exact(
     nothing = np.zeros(0)
     if bandwidth is None:
         return _make_given(rows, share, kernel)
-    centred = as_dense(rows).astype(np.float64) - origin
+    centred = as_dense(rows).astype(np.float64, copy=not hasattr(rows, "toarray"))  # in memory of its own
+    centred -= origin
     noise = _ROUNDING * np.finfo(np.float64).eps * (1 + longest_square(centred, bandwidth))
     return ExactMap(origin, centred, share, nothing, nothing, kernel, float(bandwidth), noise, training=True)
 

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from powerkmeans.features.maps.exact import PRECOMPUTED
 from powerkmeans.features.maps.registry import classes_by_file_name
+from powerkmeans.inputs.metric import COSINE
 from powerkmeans.models.files.archive import Member
 from powerkmeans.models.files.contents import HEADER, arrays_of, check_map, fuses, map_packing, places_of_maps
 from powerkmeans.models.files.flaws import Flaw
@@ -108,6 +110,8 @@ def _check_maps(header: Mapping[str, Any], scope: Scope) -> None:
             raise Flaw(f"{where} has a bandwidth without a kernel, or none with one")
         if "bandwidth" in plain and plain["bandwidth"] != (bandwidth or 0):
             raise Flaw(f"{where} has two bandwidths")
+        if header["metrics"][header["used_views"][index]] == COSINE and plain.get("kernel") == PRECOMPUTED:
+            raise Flaw(f"{where} takes kernels, which have no direction")
 
 
 def _check_members(header: Mapping[str, Any], members: Mapping[str, Member], scope: Scope) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from powerkmeans.features.maps.packing import Packing, PlainEntry
 from powerkmeans.features.maps.registry import classes_by_file_name
+from powerkmeans.inputs.metric import METRICS
 from powerkmeans.models.files.schema import (
     ALL,
     Check,
@@ -87,6 +88,7 @@ HEADER = record(
         "view_names": listed(text, "V"),
         "used_views": listed(integer(0)),
         "view_widths": listed(integer(1), "V"),
+        "metrics": listed(one_of(*METRICS), "V"),
         "dtype": one_of(*PRECISION.split()),
         "membership": _membership,
         "fuzziness": number(above=1),
@@ -109,7 +111,7 @@ HEADER = record(
         "collected": record(_COLLECTED),
         "extra": anything,  # for whoever wrote it
     },
-    lacking=("layout", "stream", "collected", "extra"),
+    lacking=("metrics", "layout", "stream", "collected", "extra"),
     later=("used_views", "view_widths", "dual", "troubles", "advice"),
 )
 

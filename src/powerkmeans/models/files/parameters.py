@@ -17,7 +17,7 @@ from powerkmeans.types import Array
 _MAY_LACK = {"engine", "random_state"}
 # these came after the first files of version 2, which are read with their defaults; defaults are not written, so
 # that who wrote those files reads new ones too
-_LATER = {"advice", "n_neighbors"}
+_LATER = {"advice", "metric", "n_neighbors"}
 
 
 def kept_parameters(estimator: Any) -> dict[str, Any]:
@@ -27,7 +27,12 @@ def kept_parameters(estimator: Any) -> dict[str, Any]:
         del parameters["engine"]  # belongs to the machine, not to the model
     if not isinstance(parameters["random_state"], (Integral, type(None))):
         del parameters["random_state"]  # a generator's state is not a parameter of the model
-    return {name: value for name, value in parameters.items() if name not in _LATER or value != defaults[name]}
+    return {name: v for name, v in parameters.items() if name not in _LATER or not _equal(v, defaults[name])}
+
+
+def _equal(value: Any, default: Any) -> bool:
+    """Whether a value is the default; one of another kind, such as an array, is not."""
+    return isinstance(value, type(default)) and bool(value == default)
 
 
 def restored_estimator(header: Mapping[str, Any], arrays: Mapping[str, Array], cls: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Files of the first version of the format, as the second has them."""
+"""Files of the first version of the format, as the second has them, and what may be left out of both."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from powerkmeans.inputs.metric import EUCLIDEAN
 from powerkmeans.models.files.contents import FORMAT
 from powerkmeans.models.files.flaws import Flaw, NotAModel
 from powerkmeans.models.files.values import number
@@ -26,7 +27,8 @@ def check_version(header: Any, *, compressed: bool) -> int:
 
 
 def upgraded(header: dict[str, Any], members: Collection[str]) -> dict[str, Any]:
-    """A checked header with what the first version left out."""
+    """A checked header with what the first version left out, and metrics, which files have if one is a cosine."""
+    header = {"metrics": [EUCLIDEAN] * len(header["view_names"])} | header
     if header["version"] > 1:
         return header
     defaults = {
