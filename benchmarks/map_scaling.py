@@ -32,7 +32,7 @@ from benchmarks.methods import REFERENCE, threads
 from benchmarks.report import machine, print_table, write_lines
 from benchmarks.study.factors import set_constants
 from powerkmeans import KernelPowerKMeans
-from powerkmeans.fitting.prepare import prepare_features
+from powerkmeans.fitting.features import prepare_features
 from powerkmeans.metrics import clustering_accuracy
 
 WIDTH, CLUSTERS, SPREAD = 10, 8, 2.0
