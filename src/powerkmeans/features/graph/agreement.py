@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from powerkmeans.features.graph.build import GraphSize, Rows, build_graph
+from powerkmeans.features.graph.build import Graph, GraphSize, Rows, build_graph, tied_graph
 from powerkmeans.features.graph.edge import projection
 from powerkmeans.features.graph.placing import Placing
 from powerkmeans.support.draws import draw_by_weight
@@ -33,30 +34,34 @@ def agreement(first: NDArray[np.integer], second: NDArray[np.integer], weight: F
     return 1.0 if one == other == 1 else (both - chance) / ((one + other) / 2 - chance)
 
 
-def halves_agree(rows: Rows, placing: Placing, size: GraphSize, rng: np.random.Generator) -> float:
-    """What the graphs on two halves of the landmarks agree on."""
-    order = rng.permutation(len(rows.weight))[: size.n_landmarks]
-    halves = np.sort(order[::2]), np.sort(order[1::2])
-    half = replace(size, n_landmarks=len(order) // 2)
-    graphs = [build_graph(rows, placing, rows.X[some], half) for some in halves]
-    first, second = (rows.tools.cluster(graph.features, rows.weight) for graph in graphs)
-    return agreement(first, second, rows.weight)
-
-
-def clearest_placing(
-    rows: Rows, placing: Placing, size: GraphSize, rng: np.random.Generator
-) -> tuple[Placing, float]:
-    """Rows as they are, or above the noise edge where that halves what two graphs disagree on.
-
-    Neighbours by columns that say nothing are random ones, and another half of the landmarks has others. What the
-    graphs agree on is told too.
-    """
+def halves_agree(rows: Rows, graph: Graph, size: GraphSize, rng: np.random.Generator) -> float:
+    """What graphs on two halves of the landmarks agree on, about some of the rows."""
     kept, weight = draw_by_weight(rng.standard_exponential(len(rows.weight)), rows.weight, COMPARED_ROWS)
     some = rows._replace(X=rows.X[kept], weight=weight)
-    plain = halves_agree(some, placing, size, rng)
-    if plain >= CLEAR or hasattr(rows.X, "toarray"):
-        return placing, plain
-    directions = projection(some.X, weight, placing.offsets, size.n_clusters)
-    edged = replace(placing, projection=directions)
-    above = halves_agree(some, edged, size, rng)
-    return (edged, above) if 1 - above < (1 - plain) / 2 else (placing, plain)
+    order = rng.permutation(graph.landmarks.rows.shape[0])
+    first, second = (_labels(some, graph, np.sort(half), size) for half in (order[::2], order[1::2]))
+    return agreement(first, second, weight)
+
+
+def _labels(rows: Rows, graph: Graph, half: NDArray[np.integer], size: GraphSize) -> NDArray[np.integer]:
+    landmarks = replace(graph.landmarks, rows=graph.landmarks.rows[half])
+    return rows.tools.cluster(tied_graph(rows, graph.placing, landmarks, size).features, rows.weight)
+
+
+def clearest_graph(
+    rows: Rows, placing: Placing, drawn: Any, size: GraphSize, rng: np.random.Generator
+) -> tuple[Graph, float]:
+    """The graph of rows as they are, or above the noise edge where that halves what two halves disagree on.
+
+    Neighbours by columns that say nothing are random ones, and another half of the landmarks has others. What the
+    halves agree on is told too.
+    """
+    graph = build_graph(rows, placing, drawn, size)
+    agreed = halves_agree(rows, graph, size, rng)
+    if agreed >= CLEAR or hasattr(rows.X, "toarray"):
+        return graph, agreed
+    kept, weight = draw_by_weight(rng.standard_exponential(len(rows.weight)), rows.weight, COMPARED_ROWS)
+    directions = projection(rows.X[kept], weight, placing.offsets, size.n_clusters)
+    edged = build_graph(rows, replace(placing, projection=directions), drawn, size)
+    above = halves_agree(rows, edged, size, rng)
+    return (edged, above) if 1 - above < (1 - agreed) / 2 else (graph, agreed)

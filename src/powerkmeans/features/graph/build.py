@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from powerkmeans.features.bandwidth import weighted_median
-from powerkmeans.features.graph.distances import Landmarks, typical_distance
+from powerkmeans.features.graph.distances import Landmarks, usual_distances
 from powerkmeans.features.graph.neighbours import Neighbours, neighbours
 from powerkmeans.features.graph.placing import Placing
 from powerkmeans.features.graph.shares import LEAST_SHARE, beyond_chance
@@ -72,18 +72,23 @@ class Graph:
 
 def build_graph(rows: Rows, placing: Placing, drawn: Any, size: GraphSize) -> Graph:
     """The graph on drawn landmarks; views are weighed by what a first, even one finds."""
-    placed = placing(drawn, np)
-    n_views = len(placing.offsets) - 1
-    even = Landmarks(placed, placing.placed_offsets, np.full(n_views, 1 / n_views), np.ones(n_views))
-    typical = np.array([typical_distance(_some(even.alone(view).rows)) for view in range(n_views)])
-    weights = np.where(typical > 0, 1.0, 0.0) / max(1, np.sum(typical > 0))
-    even = replace(even, weights=weights, typical=np.where(typical > 0, typical, 1.0))
-    first = tied_graph(rows, placing, even, size)
-    if n_views == 1:
+    landmarks = even_landmarks(placing(drawn, np), placing.placed_offsets)
+    first = tied_graph(rows, placing, landmarks, size)
+    if landmarks.n_views == 1:
         return first
     labels = rows.tools.cluster(first.features, rows.weight)
-    learned = view_weights(rows, first, labels)
-    return tied_graph(rows, placing, replace(even, weights=learned), size)
+    return tied_graph(rows, placing, replace(landmarks, weights=view_weights(rows, first, labels)), size)
+
+
+def even_landmarks(rows: Any, offsets: tuple[int, ...]) -> Landmarks:
+    """Landmarks with all views weighed alike, but those that do not vary."""
+    n_views = len(offsets) - 1
+    ones = np.ones(n_views)
+    plain = Landmarks(rows, offsets, ones, ones, ones)
+    typical, spread = np.array([usual_distances(_some(plain.alone(v).rows)) for v in range(n_views)]).T
+    varied = typical > 0
+    weights = varied / max(1, np.sum(varied))
+    return Landmarks(rows, offsets, weights, np.where(varied, typical, 1.0), spread)
 
 
 def _some(rows: Any) -> Any:

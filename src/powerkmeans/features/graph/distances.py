@@ -6,6 +6,7 @@ each view that is one where it is present, if there are several.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -15,6 +16,9 @@ import numpy as np
 from powerkmeans.features.pairs import as_dense, squared_lengths
 from powerkmeans.types import Array, Float64Array
 
+# standard deviations between the quartiles of the normal distribution
+NORMAL_QUARTILES = 1.349
+
 
 @dataclass(frozen=True)
 class Landmarks:
@@ -23,13 +27,15 @@ class Landmarks:
     rows : (m, d), or (m, d + L) if there are L > 1 views; CSR if rows are
     offsets : columns at which views begin and end
     weights : alpha_l, one value per view
-    typical : squared distance that is usual in each view, which its distances are divided by
+    typical : squared distance that is usual in each view
+    spread : how much ``D / (D + typical)`` varies in each view, which it is divided by
     """
 
     rows: Any
     offsets: tuple[int, ...]
     weights: Float64Array
     typical: Float64Array
+    spread: Float64Array
 
     @property
     def n_views(self) -> int:
@@ -48,26 +54,7 @@ class Landmarks:
         part, one = self.views(self.rows)[view], np.ones(1)
         if self.n_views > 1:
             part = part[np.flatnonzero(self.present(self.rows)[:, view])]
-        return Landmarks(part, (0, int(part.shape[1])), one, one)
-
-
-def side_by_side(rows: Any, landmarks: Landmarks, xp: Any) -> tuple[Any, Landmarks]:
-    """Several views as one, with their weights in the columns, if all rows and landmarks have them all."""
-    if landmarks.n_views == 1 or not all(_complete(some, landmarks, xp) for some in (landmarks.rows, rows)):
-        return rows, landmarks
-    scales = xp.sqrt(landmarks.weights / landmarks.typical)
-    widths = np.diff(landmarks.offsets).tolist()
-    scale = xp.concat([xp.broadcast_to(scales[v : v + 1], (width,)) for v, width in enumerate(widths)])
-    end, one = landmarks.offsets[-1], xp.ones_like(scales[:1])
-    return _scaled(rows[:, :end], scale), Landmarks(_scaled(landmarks.rows[:, :end], scale), (0, end), one, one)
-
-
-def _complete(rows: Any, landmarks: Landmarks, xp: Any) -> bool:
-    return bool(xp.all(landmarks.present(rows) == 1))
-
-
-def _scaled(rows: Any, scale: Array) -> Any:
-    return rows.multiply(scale[None, :]).tocsr() if hasattr(rows, "toarray") else rows * scale
+        return Landmarks(part, (0, int(part.shape[1])), one, one, one)
 
 
 class Measure:
@@ -81,9 +68,11 @@ class Measure:
     def to_all(self, rows: Any) -> tuple[Array, Array | None]:
         """Distances to all landmarks, (b, m), and what is still to be added to those of each row, if anything.
 
-        Several views: ``sum_l alpha_l D_ijl / typical_l``, where a view that the two do not share counts as one,
-        which is usual; infinite where they share none. Over shared views alone distances would vary the more the
-        fewer these are, and landmarks that lack views would be the nearest of everyone.
+        Of several views it is ``sum_l alpha_l h_l / spread_l`` with ``h_l = D_l / (D_l + typical_l)``. Bounded, a
+        view in which a row is far from everyone does not drown the others; by its spread, one of few columns, whose
+        distances vary more, does not either. A view that the two do not share counts as usually far, ``h = 1/2``:
+        over shared views alone distances would vary the more the fewer these are, and landmarks that lack views
+        would be the nearest of everyone. Infinite where none is shared.
         """
         xp, landmarks = self.xp, self.landmarks
         parts = zip(landmarks.views(rows), self._views, self._lengths, strict=True)
@@ -91,10 +80,9 @@ class Measure:
         lengths = [squared_lengths(view, xp)[:, None] for view in landmarks.views(rows)]
         if landmarks.n_views == 1:
             return by_view[0], lengths[0]
-        present, there = landmarks.present(rows), landmarks.present(landmarks.rows)
-        both = [present[:, v][:, None] * there[:, v][None, :] for v in range(landmarks.n_views)]
         squares = [xp.maximum(d + length, xp.zeros_like(d)) for d, length in zip(by_view, lengths, strict=True)]
-        return self._fused(squares, both), None
+        present, there = landmarks.present(rows), landmarks.present(landmarks.rows)
+        return self._fused(squares, lambda view: present[:, view][:, None] * there[:, view][None, :]), None
 
     def to_chosen(self, rows: Array, chosen: Array) -> Array:
         """Distances of dense rows to some landmarks each, (b, c), by differences: near ones keep digits."""
@@ -107,7 +95,7 @@ class Measure:
         if len(squares) == 1:
             return squares[0]
         both = self.landmarks.present(rows) * self.landmarks.present(near)
-        return self._fused(squares, [both[:, view] for view in range(len(squares))])
+        return self._fused(squares, lambda view: both[:, view])
 
     def by_view(self, rows: Array, others: Array) -> list[Array]:
         """``||x_l - y_l||^2`` of rows side by side, one array per view."""
@@ -115,13 +103,22 @@ class Measure:
         offsets = [x - y for x, y in pairs]
         return [squared_lengths(offset, self.xp) for offset in offsets]
 
-    def _fused(self, by_view: list[Array], shared: list[Array]) -> Array:
+    def _fused(self, by_view: list[Array], shared: Callable[[int], Array]) -> Array:
         xp, landmarks = self.xp, self.landmarks
-        total, common = xp.zeros_like(by_view[0]), xp.zeros_like(by_view[0])
-        for view, (distance, both) in enumerate(zip(by_view, shared, strict=True)):
-            total += landmarks.weights[view] * (both / landmarks.typical[view] * distance + (1 - both))
-            common += landmarks.weights[view] * both
-        return xp.where(common == 0, xp.full_like(total, xp.inf), total)
+        total, none = xp.zeros_like(by_view[0]), True
+        for view, distance in enumerate(by_view):
+            share = bounded(distance, landmarks.typical[view])
+            both = shared(view)
+            if not xp.all(both == 1):
+                share = xp.where(both > 0, share, xp.full_like(share, 0.5))
+            total += landmarks.weights[view] / landmarks.spread[view] * share
+            none = none & (both == 0)
+        return xp.where(none, xp.full_like(total, xp.inf), total)
+
+
+def bounded(distance: Array, typical: Any) -> Array:
+    """``D / (D + typical)``: one half where a squared distance is usual, and never more than one."""
+    return distance / (distance + typical)
 
 
 def _less_row_lengths(x: Any, y: Any, y_lengths: Array) -> Array:
@@ -132,10 +129,19 @@ def _less_row_lengths(x: Any, y: Any, y_lengths: Array) -> Array:
     return products
 
 
-def typical_distance(rows: Any) -> float:
-    """The median squared distance between rows, which no outlier moves; their mean where most are equal."""
+def usual_distances(rows: Any) -> tuple[float, float]:
+    """The median squared distance between rows, which no outlier moves, and how much bounded ones vary.
+
+    The mean where most rows are equal; zero if all are. The spread is the standard deviation of normal values that
+    have the same quartiles.
+    """
     lengths = squared_lengths(rows, np)
     squares = np.maximum(_less_row_lengths(rows, rows, lengths) + lengths[:, None], 0)
     pairs = squares[np.triu_indices(rows.shape[0], 1)]
-    median = float(np.median(pairs)) if len(pairs) else 0.0
-    return median if median > 0 or len(pairs) == 0 else float(np.mean(pairs))
+    typical = float(np.median(pairs)) if len(pairs) else 0.0
+    typical = typical if typical > 0 or len(pairs) == 0 else float(np.mean(pairs))
+    if typical == 0:
+        return 0.0, 1.0
+    lower, upper = np.quantile(bounded(pairs, typical), [0.25, 0.75])
+    spread = float(upper - lower) / NORMAL_QUARTILES
+    return typical, spread if spread > 0 else 1.0

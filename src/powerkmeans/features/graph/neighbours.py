@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from powerkmeans.features.graph.distances import Landmarks, Measure, side_by_side
+from powerkmeans.features.graph.distances import Landmarks, Measure
 from powerkmeans.support.precision import HALF_THE_DIGITS, ROUNDING
 from powerkmeans.types import Array, Float64Array
 
@@ -34,7 +34,6 @@ class Neighbours(NamedTuple):
 
 def neighbours(rows: Any, landmarks: Landmarks, count: int, xp: Any) -> Neighbours:
     """The ``count`` landmarks nearest to each row; rows are placed as the landmarks are."""
-    rows, landmarks = side_by_side(rows, landmarks, xp)
     measure = Measure(landmarks, xp)
     step = max(1, TILE_NUMBERS // landmarks.rows.shape[0])
     n_rows = int(rows.shape[0])

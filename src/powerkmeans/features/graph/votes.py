@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from powerkmeans.features.graph.distances import Landmarks, Measure
+from powerkmeans.features.graph.distances import Landmarks, Measure, bounded
 from powerkmeans.features.graph.neighbours import Neighbours, neighbours
 from powerkmeans.types import Array
 
@@ -51,13 +51,13 @@ def view_votes(rows: Any, landmarks: Landmarks, view: int, count: int, clusters:
 
 
 def distance_shares(rows: Any, landmarks: Landmarks, found: Neighbours, xp: Any) -> Array:
-    """``alpha_l D_l / typical_l`` of each row to its neighbours, (b, L): what views add to how far they are."""
+    """``alpha_l h_l / spread_l`` of each row to its neighbours, (b, L): what views add to how far they are."""
     measure = Measure(landmarks, xp)
-    scale = landmarks.weights / landmarks.typical
+    scale = landmarks.weights / landmarks.spread
     total = xp.zeros((rows.shape[0], landmarks.n_views), dtype=scale.dtype)
     for rank in range(found.index.shape[1]):
         near = landmarks.rows[found.index[:, rank]]
-        squares = xp.stack(measure.by_view(rows, near), axis=1)
+        parts = [bounded(d, landmarks.typical[view]) for view, d in enumerate(measure.by_view(rows, near))]
         both = landmarks.present(rows) * landmarks.present(near) if landmarks.n_views > 1 else 1.0
-        total += found.share[:, rank][:, None] * both * squares * scale
+        total += found.share[:, rank][:, None] * both * xp.stack(parts, axis=1) * scale
     return total

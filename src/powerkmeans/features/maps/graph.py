@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array
 
-from powerkmeans.features.graph.agreement import clearest_placing
-from powerkmeans.features.graph.build import Graph, GraphSize, Rows, build_graph
+from powerkmeans.features.graph.agreement import clearest_graph
+from powerkmeans.features.graph.build import Graph, GraphSize, Rows
 from powerkmeans.features.graph.distances import Landmarks
 from powerkmeans.features.graph.neighbours import Neighbours, neighbours
 from powerkmeans.features.graph.placing import Placing, origin_of
@@ -31,6 +31,7 @@ def _arrays(entries: Mapping[str, Any]) -> dict[str, ArrayEntry]:
         "offsets": ArrayEntry("o#", "int64", low=0),
         "weights": ArrayEntry("l#", low=0, high=1),
         "typical": ArrayEntry("l#", low=0),
+        "spread": ArrayEntry("l#", low=0),
         "loading": ArrayEntry("m# p#"),
     }
     if entries["projected"]:
@@ -54,7 +55,7 @@ class GraphMap(BaseMap):
 
     origin, offsets, projection : how rows are placed (``features.graph.placing``)
     landmarks : (m, c), placed; sparse ones as the parts of a CSR matrix
-    weights, typical : how much each view counts in a distance, and what its distances are divided by
+    weights, typical, spread : how much each view counts in a distance, and what is usual in it
     loading : (m, q), what shares are multiplied by
     n_pieces : pieces of the graph that no row ties together
     agreement : what graphs on two halves of the landmarks agree on, from 0 to 1
@@ -66,6 +67,7 @@ class GraphMap(BaseMap):
     offsets: Array
     weights: Array
     typical: Array
+    spread: Array
     loading: Array
     n_neighbors: int
     n_pieces: int
@@ -124,7 +126,7 @@ class GraphMap(BaseMap):
         if self.sparse:
             shape = (self.n_components, self.origin.shape[0])
             rows = csr_array((self.data, self.indices, self.indptr), shape=shape)  # type: ignore[arg-type]
-        return Landmarks(rows, self.placing.placed_offsets, self.weights, self.typical)
+        return Landmarks(rows, self.placing.placed_offsets, self.weights, self.typical, self.spread)
 
     def neighbours(self, X: Array, xp: Any) -> Neighbours:
         """The landmarks nearest to each row."""
@@ -171,9 +173,8 @@ class GraphKind(MapKind):
         drawn = subsample(sample, request.n_components, request.stream("landmarks")).views[0]
         rows = Rows(sample.views[0], sample.weight, request.tools)
         size = GraphSize(drawn.shape[0], request.n_neighbors, request.n_clusters)
-        plain = Placing(origin_of(rows.X, offsets), offsets)
-        placing, agreed = clearest_placing(rows, plain, size, request.stream("agreement"))
-        return map_of(build_graph(rows, placing, drawn, size), agreed)
+        placing = Placing(origin_of(rows.X, offsets), offsets)
+        return map_of(*clearest_graph(rows, placing, drawn, size, request.stream("agreement")))
 
     def kernels(self) -> tuple[str, ...]:
         return ("rbf",)
@@ -206,6 +207,7 @@ def map_of(graph: Graph, agreed: float) -> GraphMap:
         offsets=np.array(graph.placing.offsets, dtype=np.int64),
         weights=graph.landmarks.weights,
         typical=graph.landmarks.typical,
+        spread=graph.landmarks.spread,
         loading=graph.spectrum.loading,
         n_neighbors=graph.n_neighbors,
         n_pieces=graph.n_pieces,
