@@ -69,7 +69,7 @@ class Measure:
         """Distances to all landmarks, (b, m), and what is still to be added to those of each row, if anything.
 
         Of several views it is ``sum_l alpha_l h_l / spread_l`` with ``h_l = D_l / (D_l + typical_l)``. Bounded, a
-        view in which a row is far from everyone does not drown the others; by its spread, one of few columns, whose
+        view in which a row is far from all does not drown the others; by its spread, one of few columns, whose
         distances vary more, does not either. A view that the two do not share counts as usually far, ``h = 1/2``:
         over shared views alone distances would vary the more the fewer these are, and landmarks that lack views
         would be the nearest of everyone. Infinite where none is shared.
