@@ -48,9 +48,9 @@ def test_rows_are_compared_by_direction_in_fit_and_predict(run, texts, tmp_path,
 
 
 def test_what_is_told_of_it(run, texts):
-    assert (
-        "rows of unit length, columns as they are" in run("fit", texts, "-k", K, "--scale", "rows", "-o", "a").err
-    )
+    done = run("fit", texts, "-k", K, "--scale", "rows", "-o", "a")
+    assert "rows of unit length, columns as they are" in done.err
+    assert "rows; metric cosine; seed 0" in done.out
     shown = run("explain", "a/model.npz").out
     assert "metric     cosine\n  scaling    rows" in shown
     assert run("explain", "a/model.npz", "--json").json["parameters"]["metric"] == "cosine"

@@ -37,7 +37,7 @@ def show_summary(
         terminal.show(view_weights(found["views"], bandwidths(bundle)))
     pairs: list[tuple[str, Any]] = [("outliers", _outliers(bundle))] if found["highest"] else []
     pairs.append(("fit", f"{model.status_}, {model.n_iter_} iterations of the run that was kept"))
-    pairs.append(("scaling", f"{bundle.scale}; seed {model.random_state}"))
+    pairs.append(("scaling", f"{bundle.scale}; metric {model.metric}; seed {model.random_state}"))
     pairs.append(("time", " · ".join(f"{what} {duration(value)}" for what, value in seconds.items())))
     pairs.append(("written", f"{outputs.folder}/: {', '.join(outputs.names)}"))
     terminal.show(facts(pairs), "")
