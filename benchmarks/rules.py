@@ -215,7 +215,6 @@ GUARDS: dict[str, str] = {
     "features.graph.votes.FAR_AT_HALF": "the unit of outlier scores; no order depends on it",
     "features.maps.graph.MANY_LANDMARKS": _GRAPH,
     "features.maps.graph.LANDMARKS_PER_CLUSTER": _GRAPH,
-    "fitting.features.UNCLEAR": _GRAPH,
     "fitting.fused._COPIES": _MEMORY,
     "solver.settling.NEGLIGIBLE": _ROUNDING,
     "solver.schedules._LONGEST_ANNEALING": _RANGE,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -178,7 +179,7 @@ def test_parameters_and_defaults(estimator):
 def test_every_attribute_is_documented_and_every_documented_one_exists(estimator):
     model = estimator(2, random_state=0).fit(np.random.default_rng(0).normal(size=(40, 3)))
     public = {name for name in vars(model) if name.endswith("_") and not name.startswith("_")}
-    section = inspect.getdoc(estimator).split("Attributes\n")[1].split("See Also")[0]
+    section = re.split(r"See Also\n|Examples\n", inspect.getdoc(estimator).split("Attributes\n")[1])[0]
     lines = [line for line in section.splitlines() if line and not line.startswith((" ", "-"))]
     documented = {name.strip() for line in lines for name in line.split(" : ")[0].split(",")}
     assert public == documented - {"feature_names_in_"}

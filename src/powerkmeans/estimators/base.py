@@ -23,10 +23,10 @@ from powerkmeans.exceptions import DataGuidanceWarning
 from powerkmeans.features.maps.registry import MAPS
 from powerkmeans.fitting.fit import fit_views
 from powerkmeans.inputs.kernel_matrices import check_exact_views
-from powerkmeans.inputs.settings import Settings
+from powerkmeans.inputs.settings import AUTO, Settings, check_settings
 from powerkmeans.inputs.views import Layout
 from powerkmeans.models.answers import apply, labels_without_noise, model_statistics, typicality, write_answers
-from powerkmeans.models.model import FitResult, history_table, stream_table
+from powerkmeans.models.model import FitResult, Model, history_table, stream_table
 from powerkmeans.models.online import learn, rows_to_begin
 from powerkmeans.models.saving import load_estimator, save_estimator
 from powerkmeans.objective.block import block_distances, block_labels
@@ -199,6 +199,17 @@ class PowerKMeansBase(
         tags.classifier_tags = ClassifierTags()  # scikit-learn reads them wherever there is predict_proba
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def chosen_maps(estimator: Any, model: Model) -> list[str]:
+    """The map of each view by its name, also where the fit has chosen it; empty for a view that is not used."""
+    several = "views" in estimator.get_params(deep=False)
+    settings = check_settings(estimator.get_params(deep=False), several_views=several)
+    words = [one.feature_map for one in settings.of_views(model.view_names)]
+    kinds = [""] * len(words)
+    for place, view in enumerate(model.used_views):
+        kinds[view] = model.maps[0 if model.fuses else place].base.packing.name
+    return [kind if word == AUTO else word for word, kind in zip(words, kinds, strict=True)]
 
 
 def learns_from_streams(estimator: Any) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, Self
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from powerkmeans.estimators.base import Path, PowerKMeansBase, learns_from_streams, target
+from powerkmeans.estimators.base import Path, PowerKMeansBase, chosen_maps, learns_from_streams, target
 from powerkmeans.estimators.callbacks import with_callbacks
 from powerkmeans.estimators.unchanged import unchanged_on_failure
 from powerkmeans.inputs.settings import Settings, check_settings
@@ -43,7 +43,7 @@ class KernelPowerKMeans(PowerKMeansBase):
     n_clusters : int, default=8
         Number of clusters.
 
-    feature_map : {"nystroem", "auto", "graph", "rff", "orf", "identity", "exact"}, default="nystroem"
+    feature_map : {"auto", "graph", "nystroem", "rff", "orf", "identity", "exact"}, default="auto"
         Where clusters are looked for. ``"graph"``: coordinates from a graph of landmarks, for clusters of any
         shape; it has no kernel, so other values of ``kernel`` and ``bandwidth`` than the defaults are an error.
         ``"auto"``: the graph where two halves of its landmarks agree, else ``"nystroem"``, which is also taken
@@ -97,9 +97,9 @@ class KernelPowerKMeans(PowerKMeansBase):
 
     s_init : "auto" or float < 0, default="auto"
         First exponent. ``"auto"`` starts near the critical exponent, at which clusters begin to separate
-        (see :func:`critical_exponent`), finishes with k-means steps, and moves centroids that turn out to
-        be superfluous to where they save more than 0.2 % of the cost. A number gives the annealing of the
-        paper from there, and nothing else; ``-inf`` gives (kernel) k-means.
+        (see :func:`critical_exponent`), finishes with k-means steps, and moves centroids that turn out to be
+        superfluous to where they save more than 0.2 % of the cost. A number gives the paper's annealing from
+        there, and nothing else; ``-inf`` gives (kernel) k-means.
 
     anneal_factor : float >= 1, default=1.04
         Factor by which the exponent grows in size.
@@ -159,6 +159,8 @@ class KernelPowerKMeans(PowerKMeansBase):
         Weight of each view: 1 for the only one.
     view_names_in_ : ndarray of shape (1,)
         Name of each view.
+    feature_map_ : str
+        The feature map, also where ``"auto"`` has chosen it.
     bandwidth_ : float or None
         Bandwidth of the kernel; None for ``feature_map="identity"`` and ``kernel="precomputed"``.
     n_components_ : int
@@ -180,8 +182,7 @@ class KernelPowerKMeans(PowerKMeansBase):
         a centroid), ``n_distinct`` (number of distinct centroids), ``view_weights`` and ``groups`` (for each
         cluster the first of those that it has not separated from).
     status_ : Status
-        Why the run stopped; a str: "converged", "cost negligible against the scatter", "max_iter reached"
-        or "stopped by a callback".
+        Why the run stopped, a str: "converged", "max_iter reached" or the like.
     restarts_ : list of dict
         Every run: its start, exponents, iterations, status, hard objective and number of moves.
     best_restart_ : int
@@ -196,10 +197,6 @@ class KernelPowerKMeans(PowerKMeansBase):
         Number of columns seen in fit.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns, if they were all strings.
-
-    See Also
-    --------
-    MultiViewPowerKMeans : Several views with learned weights.
 
     Examples
     --------
@@ -219,7 +216,7 @@ class KernelPowerKMeans(PowerKMeansBase):
         self,
         n_clusters: int = 8,
         *,
-        feature_map: str = "nystroem",
+        feature_map: str = "auto",
         kernel: str = "rbf",
         metric: str = "euclidean",
         bandwidth: str | float = "median",
@@ -396,5 +393,6 @@ class KernelPowerKMeans(PowerKMeansBase):
         (self.cluster_centers_,) = model.cluster_centers()
         (self.bandwidth_,) = result.bandwidths
         self.n_components_ = model.maps[0].base.n_components
+        (self.feature_map_,) = chosen_maps(self, model)
         bounded, reference = model.problem.membership.bounded, float(model.problem.reference_distance[0])
         self.reference_distance_ = reference if bounded else None

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from powerkmeans.estimators.base import Path, PowerKMeansBase, learns_from_streams, target
+from powerkmeans.estimators.base import Path, PowerKMeansBase, chosen_maps, learns_from_streams, target
 from powerkmeans.estimators.callbacks import with_callbacks
 from powerkmeans.estimators.unchanged import unchanged_on_failure
 from powerkmeans.inputs.settings import check_settings
@@ -69,7 +69,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         Gaussian cloud with its covariance: a view earns weight by its clusters, not by having few dimensions.
         None compares the losses themselves, as in the paper.
 
-    feature_map : {"nystroem", "auto", "graph", "rff", "orf", "identity", "exact"}, default="nystroem"
+    feature_map : {"auto", "graph", "nystroem", "rff", "orf", "identity", "exact"}, default="auto"
         Where clusters are looked for; see :class:`KernelPowerKMeans`. ``"graph"`` makes one graph of all views,
         whose weights it learns by how many of a sample's neighbours in each view are in its cluster; ``entropy``,
         ``view_scaling`` and ``view_baseline`` have no meaning with it. This and the next four may be given once,
@@ -144,6 +144,8 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         Weight of each view; 0 for one that is constant.
     view_names_in_ : ndarray of shape (n_views,)
         Name of each view.
+    feature_map_ : ndarray of shape (n_views,)
+        The feature map of each view, also where ``"auto"`` has chosen it.
     bandwidth_ : ndarray of shape (n_views,)
         Bandwidth of each view's kernel; NaN where there is none.
     n_components_ : ndarray of shape (n_views,)
@@ -209,7 +211,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         entropy: str | float = "auto",
         view_scaling: str | None = "scatter",
         view_baseline: str | None = "gaussian",
-        feature_map: Any = "nystroem",
+        feature_map: Any = "auto",
         kernel: Any = "rbf",
         metric: Any = "euclidean",
         bandwidth: Any = "median",
@@ -387,6 +389,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         self.bandwidth_ = model.for_all_views(bandwidths, np.nan)
         sizes = [m.base.n_components for m in model.maps]
         self.n_components_ = model.for_all_views(sizes, 0).astype(np.int64)
+        self.feature_map_ = np.array(chosen_maps(self, model), dtype=object)
         references = model.for_all_views(problem.reference_distance, np.nan)
         self.reference_distance_ = references if problem.membership.bounded else None
         self.entropy_ = problem.entropy

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from powerkmeans.features.graph.agreement import CLEAR
 from powerkmeans.features.maps.registry import MAPS
 from powerkmeans.fitting.fused import prepare_fused
 from powerkmeans.fitting.prepare import prepare_views
@@ -13,9 +14,6 @@ from powerkmeans.fitting.prepared import Prepared
 from powerkmeans.inputs.metric import with_metrics
 from powerkmeans.inputs.settings import AUTO, Settings, ViewSettings
 from powerkmeans.types import Views
-
-# a graph whose halves agree on less than this tells nothing
-UNCLEAR = 0.2
 
 
 def prepare_features(views: Views, settings: Settings, seed: int) -> Prepared:
@@ -44,7 +42,7 @@ def _clearer(
     """The graph, or landmarks where it tells nothing; with a note that says why."""
     agreed = prepared.maps_of_rows[0].base.agreement
     said = f"two halves of the landmarks agree on {agreed:.2f} of the clusters"
-    if agreed >= UNCLEAR:
+    if agreed >= CLEAR:
         return prepared._replace(notes=(*prepared.notes, f"feature_map='auto': graph, as {said}"))
     landmarks = prepare_views(views, tuple(replace(one, feature_map="nystroem") for one in chosen), settings, seed)
     return landmarks._replace(notes=(*landmarks.notes, f"feature_map='auto': nystroem, as {said} only"))

@@ -48,16 +48,22 @@ def _labels(rows: Rows, graph: Graph, half: NDArray[np.integer], size: GraphSize
     return rows.tools.cluster(tied_graph(rows, graph.placing, landmarks, size).features, rows.weight)
 
 
+def plain_graph(
+    rows: Rows, placing: Placing, drawn: Any, size: GraphSize, rng: np.random.Generator
+) -> tuple[Graph, float]:
+    """The graph of rows as they are, and what halves of its landmarks agree on."""
+    graph = build_graph(rows, placing, drawn, size)
+    return graph, halves_agree(rows, graph, size, rng)
+
+
 def clearest_graph(
     rows: Rows, placing: Placing, drawn: Any, size: GraphSize, rng: np.random.Generator
 ) -> tuple[Graph, float]:
-    """The graph of rows as they are, or above the noise edge where that halves what two halves disagree on.
+    """The same, or above the noise edge where that halves what two halves of the landmarks disagree on.
 
-    Neighbours by columns that say nothing are random ones, and another half of the landmarks has others. What the
-    halves agree on is told too.
+    Neighbours by columns that say nothing are random ones, and another half of the landmarks has others.
     """
-    graph = build_graph(rows, placing, drawn, size)
-    agreed = halves_agree(rows, graph, size, rng)
+    graph, agreed = plain_graph(rows, placing, drawn, size, rng)
     if agreed >= CLEAR or hasattr(rows.X, "toarray"):
         return graph, agreed
     kept, weight = draw_by_weight(rng.standard_exponential(len(rows.weight)), rows.weight, COMPARED_ROWS)

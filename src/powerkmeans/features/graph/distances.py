@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from powerkmeans.features.pairs import as_dense, squared_lengths
+from powerkmeans.support.precision import HALF_THE_DIGITS
 from powerkmeans.types import Array, Float64Array
 
 # standard deviations between the quartiles of the normal distribution
@@ -83,6 +84,15 @@ class Measure:
         squares = [xp.maximum(d + length, xp.zeros_like(d)) for d, length in zip(by_view, lengths, strict=True)]
         present, there = landmarks.present(rows), landmarks.present(landmarks.rows)
         return self._fused(squares, lambda view: present[:, view][:, None] * there[:, view][None, :]), None
+
+    def doubtful(self, rows: Array, distance: Array) -> Array:
+        """Rows, (b,), whose distances to chosen landmarks have lost half of their digits in expanded squares."""
+        xp, landmarks = self.xp, self.landmarks
+        lengths = [squared_lengths(view, xp) for view in landmarks.views(rows)]
+        if landmarks.n_views == 1:
+            return distance[:, 0] <= HALF_THE_DIGITS * lengths[0]
+        far = [HALF_THE_DIGITS * length > landmarks.typical[view] for view, length in enumerate(lengths)]
+        return xp.any(xp.stack(far, axis=0), axis=0)
 
     def to_chosen(self, rows: Array, chosen: Array) -> Array:
         """Distances of dense rows to some landmarks each, (b, c), by differences: near ones keep digits."""

@@ -45,21 +45,37 @@ def neighbours(rows: Any, landmarks: Landmarks, count: int, xp: Any) -> Neighbou
 
 
 def _in_tile(rows: Any, measure: Measure, count: int) -> Neighbours:
-    """Choose by expanded squares, of sparse rows all there is; measure those chosen by differences."""
+    """Choose by expanded squares; where these keep few digits, measure those chosen by differences."""
     xp = measure.xp
     every, more = measure.to_all(rows)
     chosen = smallest(every, min(count + 1, every.shape[1]), xp)
-    if hasattr(rows, "toarray"):
-        found = xp.take_along_axis(every, chosen, axis=1)
-        distance = xp.maximum(found if more is None else found + more, xp.zeros_like(found))
-    else:
-        distance = measure.to_chosen(rows, chosen)
-    order = xp.argsort(distance, axis=1, stable=True)
-    chosen, distance = (xp.take_along_axis(part, order, axis=1) for part in (chosen, distance))
+    found = xp.take_along_axis(every, chosen, axis=1)
+    chosen, distance = _in_order(chosen, found if more is None else found + more, xp)
+    if not hasattr(rows, "toarray"):  # of sparse rows expanded squares are all there is
+        chosen, distance = _measured(rows, chosen, distance, measure)
     distance, itself = _without_itself(distance, xp)
     if xp.any(_all_equal(distance, xp)):
         chosen = _first_of_equals(chosen, distance, every if more is None else every + more, xp)
     return _shared(chosen[:, :count], distance, itself, xp)
+
+
+def _in_order(chosen: Array, distance: Array, xp: Any) -> tuple[Array, Array]:
+    """The nearest first."""
+    distance = xp.maximum(distance, xp.zeros_like(distance))
+    order = xp.argsort(distance, axis=1, stable=True)
+    return xp.take_along_axis(chosen, order, axis=1), xp.take_along_axis(distance, order, axis=1)
+
+
+def _measured(rows: Array, chosen: Array, distance: Array, measure: Measure) -> tuple[Array, Array]:
+    """Distances by differences where expanded squares have lost too many digits."""
+    xp, doubtful = measure.xp, measure.doubtful(rows, distance)
+    some = xp.nonzero(doubtful)[0]
+    if some.shape[0] == 0:
+        return chosen, distance
+    exact = measure.to_chosen(xp.take(rows, some, axis=0), xp.take(chosen, some, axis=0))
+    place = xp.cumulative_sum(xp.astype(doubtful, xp.int64)) - 1  # of each doubtful row among them
+    exact = xp.take(exact, xp.maximum(place, xp.zeros_like(place)), axis=0)
+    return _in_order(chosen, xp.where(doubtful[:, None], exact, distance), xp)
 
 
 def _without_itself(distance: Array, xp: Any) -> tuple[Array, Array]:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array
 
-from powerkmeans.features.graph.agreement import clearest_graph
+from powerkmeans.features.graph.agreement import clearest_graph, plain_graph
 from powerkmeans.features.graph.build import Graph, GraphSize, Rows
 from powerkmeans.features.graph.distances import Landmarks
 from powerkmeans.features.graph.neighbours import Neighbours, neighbours
@@ -166,6 +166,7 @@ class GraphKind(MapKind):
     """One graph of landmarks for all views."""
 
     map_class = GraphMap
+    build = staticmethod(clearest_graph)
 
     def make(self, request: MapRequest) -> GraphMap:
         sample = request.sample
@@ -174,7 +175,7 @@ class GraphKind(MapKind):
         rows = Rows(sample.views[0], sample.weight, request.tools)
         size = GraphSize(drawn.shape[0], request.n_neighbors, request.n_clusters)
         placing = Placing(origin_of(rows.X, offsets), offsets)
-        return map_of(*clearest_graph(rows, placing, drawn, size, request.stream("agreement")))
+        return map_of(*self.build(rows, placing, drawn, size, request.stream("agreement")))
 
     def kernels(self) -> tuple[str, ...]:
         return ("rbf",)
@@ -194,7 +195,9 @@ class GraphKind(MapKind):
 
 
 class AutoKind(GraphKind):
-    """The same, for fits that take landmarks instead where a graph tells nothing."""
+    """The same of rows as they are, for fits that take landmarks instead where that tells nothing."""
+
+    build = staticmethod(plain_graph)
 
 
 def map_of(graph: Graph, agreed: float) -> GraphMap:
