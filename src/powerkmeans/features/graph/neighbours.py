@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from powerkmeans.features.graph.distances import Landmarks, Measure, side_by_side
+from powerkmeans.features.graph.distances import Landmarks, Measure, alike, side_by_side
 from powerkmeans.support.precision import HALF_THE_DIGITS, ROUNDING
-from powerkmeans.types import Array, Float64Array
+from powerkmeans.types import Array, Float64Array, device_of
 
 # numbers of a tile of rows by landmarks: more leave the cache
 TILE_NUMBERS = 2**19
@@ -34,7 +34,7 @@ class Neighbours(NamedTuple):
 
 def neighbours(rows: Any, landmarks: Landmarks, count: int, xp: Any) -> Neighbours:
     """The ``count`` landmarks nearest to each row; rows are placed as the landmarks are."""
-    rows, landmarks = side_by_side(rows, landmarks, xp)
+    rows, landmarks = side_by_side(alike(rows, landmarks), landmarks, xp)
     measure = Measure(landmarks, xp)
     step = max(1, TILE_NUMBERS // landmarks.rows.shape[0])
     n_rows = int(rows.shape[0])
@@ -59,7 +59,8 @@ def _in_tile(rows: Any, measure: Measure, count: int) -> Neighbours:
     chosen, distance = (xp.take_along_axis(part, order, axis=1) for part in (chosen, distance))
     distance, itself = _without_itself(distance, xp)
     if xp.any(_all_equal(distance, xp)):
-        chosen = _first_of_equals(chosen, distance, every if more is None else every + more, xp)
+        level = _first_of_equals(chosen, distance, every if more is None else every + more, itself, xp)
+        chosen = xp.where(_all_equal(distance, xp)[:, None], level, chosen)
     return _shared(chosen[:, :count], distance, itself, xp)
 
 
@@ -77,11 +78,16 @@ def _all_equal(distance: Array, xp: Any) -> Array:
     return xp.isfinite(last) & (last - distance[:, 0] <= ROUNDING * last)
 
 
-def _first_of_equals(chosen: Array, distance: Array, every: Array, xp: Any) -> Array:
-    """Where all that were chosen are equally far, any other that is might have been: the first ones are taken."""
+def _first_of_equals(chosen: Array, distance: Array, every: Array, itself: Array, xp: Any) -> Array:
+    """Where all that were chosen are equally far, any other that is might have been: the first ones are taken.
+
+    But the row itself stays the first of them: rows that are all equally far have nothing else to be told by.
+    """
     level = xp.where(every <= distance[:, -1:] * (1 + HALF_THE_DIGITS), xp.zeros_like(every), every)
-    first = xp.argsort(level, axis=1, stable=True)[:, : chosen.shape[1]]
-    return xp.where(_all_equal(distance, xp)[:, None], first, chosen)
+    numbers = xp.arange(every.shape[1], dtype=chosen.dtype, device=device_of(every))
+    own = itself[:, None] & (numbers[None, :] == chosen[:, :1])
+    level = xp.where(own, xp.full_like(level, -1.0), level)
+    return xp.argsort(level, axis=1, stable=True)[:, : chosen.shape[1]]
 
 
 def smallest(values: Array, count: int, xp: Any) -> Array:

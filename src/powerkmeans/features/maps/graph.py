@@ -53,7 +53,8 @@ class GraphMap(BaseMap):
     fused: rows have them side by side, then one column for each that tells where it is present.
 
     origin, offsets, projection : how rows are placed (``features.graph.placing``)
-    landmarks : (m, c), placed; sparse ones as the parts of a CSR matrix
+    landmarks : (m, c), placed
+    data, indices, indptr : the parts of landmarks that are sparse, which lie in files instead of them
     weights, typical : how much each view counts in a distance, and what its distances are divided by
     loading : (m, q), what shares are multiplied by
     n_pieces : pieces of the graph that no row ties together
@@ -74,7 +75,7 @@ class GraphMap(BaseMap):
     sparse: bool = False
     projected: bool = False
     projection: Array | None = None
-    landmarks: Array | None = None
+    landmarks: Any = None
     data: Array | None = None
     indices: Array | None = None
     indptr: Array | None = None
@@ -100,6 +101,12 @@ class GraphMap(BaseMap):
         has_bandwidth=lambda entries: False,
     )
 
+    def __post_init__(self) -> None:
+        if self.sparse and self.landmarks is None:  # an engine without sparse rows brings dense ones
+            parts = (self.data, self.indices, self.indptr)
+            rows = csr_array(parts, shape=(self.n_components, self.origin.shape[0]))  # type: ignore[arg-type]
+            object.__setattr__(self, "landmarks", rows)
+
     @property
     def n_components(self) -> int:
         return int(self.loading.shape[0])
@@ -120,11 +127,7 @@ class GraphMap(BaseMap):
     @property
     def placed(self) -> Landmarks:
         """The landmarks as distances take them."""
-        rows = self.landmarks
-        if self.sparse:
-            shape = (self.n_components, self.origin.shape[0])
-            rows = csr_array((self.data, self.indices, self.indptr), shape=shape)  # type: ignore[arg-type]
-        return Landmarks(rows, self.placing.placed_offsets, self.weights, self.typical)
+        return Landmarks(self.landmarks, self.placing.placed_offsets, self.weights, self.typical)
 
     def neighbours(self, X: Array, xp: Any) -> Neighbours:
         """The landmarks nearest to each row."""
