@@ -75,7 +75,7 @@ def _without_itself(distance: Array, xp: Any) -> tuple[Array, Array]:
 
 def _all_equal(distance: Array, xp: Any) -> Array:
     last = distance[:, -1]
-    return xp.isfinite(last) & (last - distance[:, 0] <= ROUNDING * last)
+    return xp.isfinite(last) & (last * (1 - ROUNDING) <= distance[:, 0])
 
 
 def _first_of_equals(chosen: Array, distance: Array, every: Array, itself: Array, xp: Any) -> Array:
@@ -123,5 +123,6 @@ def _shared(chosen: Array, distance: Array, itself: Array, xp: Any) -> Neighbour
     share = xp.where(finite, edge - within, xp.zeros_like(within))[:, :count]
     even = xp.astype(finite[:, :count], share.dtype)
     share = xp.where(xp.sum(share, axis=1, keepdims=True) > 0, share, even)
-    share = share / xp.sum(share, axis=1, keepdims=True)  # 0 / 0 where none is near
+    total = xp.sum(share, axis=1, keepdims=True)
+    share = xp.where(total > 0, share / xp.where(total > 0, total, xp.ones_like(total)), xp.full_like(total, xp.nan))
     return Neighbours(chosen, share, itself, xp.max(within[:, :count], axis=1))
