@@ -124,5 +124,7 @@ def _shared(chosen: Array, distance: Array, itself: Array, xp: Any) -> Neighbour
     even = xp.astype(finite[:, :count], share.dtype)
     share = xp.where(xp.sum(share, axis=1, keepdims=True) > 0, share, even)
     total = xp.sum(share, axis=1, keepdims=True)
-    share = xp.where(total > 0, share / xp.where(total > 0, total, xp.ones_like(total)), xp.full_like(total, xp.nan))
+    share = xp.where(
+        total > 0, share / xp.where(total > 0, total, xp.ones_like(total)), xp.full_like(total, xp.nan)
+    )
     return Neighbours(chosen, share, itself, xp.max(within[:, :count], axis=1))
