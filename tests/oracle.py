@@ -183,3 +183,100 @@ def online_step(chunk, centers, s, running_mass, running_moment, weight_of_runni
         n = (1 - rho) * running_mass[j] + rho * scale * mass[j]
         result.append([((1 - rho) * running_moment[j][c] + rho * scale * moment[j][c]) / n for c in range(p)])
     return result
+
+
+def neighbour_shares(distances, r):
+    """``z_i`` of one row, by its squared distances to all landmarks, and its reach, the distance to the r-th.
+
+    ``None`` is the distance to a landmark that shares no view with it. A landmark at distance zero is the row itself, and gets the distance of the next one. ``z_ij`` is in proportion
+    to ``(d - D_ij)_+``, ``d`` the distance to the first landmark beyond the r nearest; even where that is zero.
+    """
+    known = [(value, j) for j, value in enumerate(distances) if value is not None]
+    known.sort()
+    if len(known) > 1 and known[0][0] <= 1e-12 * known[1][0]:
+        known[0] = (known[1][0], known[0][1])
+    edge = known[min(r, len(known) - 1)][0]
+    near = known[:r]
+    pull = [edge - value for value, _ in near]
+    z = [0.0] * len(distances)
+    for (_, j), part in zip(near, pull, strict=True):
+        z[j] = part / sum(pull) if sum(pull) > 0 else 1 / len(near)
+    return z, near[-1][0]
+
+
+def fused_distance(x, c, alpha, typical):
+    """``sum_l alpha_l D_l / typical_l`` over lists of views; a view that one of the two lacks (None) counts as 1."""
+    total, shared = 0.0, False
+    for x_l, c_l, weight, usual in zip(x, c, alpha, typical, strict=True):
+        if x_l is None or c_l is None:
+            total += weight
+        else:
+            total += weight * squared_distance(x_l, c_l) / usual
+            shared = shared or weight > 0
+    return total if shared else None
+
+
+def graph_coordinates(Z, weight, n_directions, tau=1.0):
+    """phi of training rows with shares ``Z``, and what the shares of any row are multiplied by."""
+    n, m = Z.shape
+    degree = [sum(weight[i] * Z[i, j] for i in range(n)) for j in range(m)]
+    raised = [value + tau * sum(degree) / m for value in degree]
+    g = [sum(Z[i, j] / raised[j] * degree[j] for j in range(m)) for i in range(n)]
+    B = np.array([[Z[i, j] / math.sqrt(g[i] * raised[j]) for j in range(m)] for i in range(n)])
+    C = np.zeros((m, m))
+    for i in range(n):
+        C += weight[i] * np.outer(B[i], B[i])
+    mu, V = np.linalg.eigh(C)
+    mu, V = mu[::-1][:n_directions], V[:, ::-1][:, :n_directions]
+    loading = np.array([[V[j, q] / math.sqrt(raised[j] * mu[q]) for q in range(len(mu))] for j in range(m)])
+    return unit_rows(Z @ loading), loading, mu
+
+
+def unit_rows(rows):
+    return np.array([row / math.sqrt(sum(value**2 for value in row)) for row in rows])
+
+
+def view_share(Z, labels, weight):
+    """How much of a row's neighbours in one view are of its cluster, by the *other* rows that point to them."""
+    n, m = Z.shape
+    found = counted = 0.0
+    for i in range(n):
+        for j in range(m):
+            others = [a for a in range(n) if a != i and Z[a, j] * weight[a] > 0]
+            pull = sum(Z[a, j] * weight[a] for a in others)
+            if Z[i, j] > 0 and pull > 0:
+                same = sum(Z[a, j] * weight[a] for a in others if labels[a] == labels[i])
+                found += weight[i] * Z[i, j] * same / pull
+                counted += weight[i] * Z[i, j]
+    total = sum(weight)
+    chance = sum((sum(w for w, c in zip(weight, labels, strict=True) if c == k) / total) ** 2 for k in set(labels))
+    return (found / counted - chance) / (1 - chance)
+
+
+def view_weights(shares, least=1e-3):
+    raised = [max(share, least) for share in shares]
+    return [share / sum(raised) for share in raised]
+
+
+def noise_edge(n, d, variance):
+    """The largest eigenvalue that a covariance of pure noise has, by the law of Marchenko and Pastur."""
+    return variance * (1 + math.sqrt(d / n)) ** 2
+
+
+def noise_median(ratio):
+    """The median of that law for unit variance, by adding up its density until a half."""
+    low, high = (1 - math.sqrt(ratio)) ** 2, (1 + math.sqrt(ratio)) ** 2
+    step = (high - low) / 20_000
+    below = 0.0
+    for index in range(20_000):
+        x = low + (index + 0.5) * step
+        below += step * math.sqrt((high - x) * (x - low)) / (2 * math.pi * ratio * x)
+        if below >= 0.5:
+            return x
+    raise AssertionError("the density does not add up")
+
+
+def graph_typicality(z, reach, usual, clusters):
+    """``1 / (1 + rho / 2)``: reach over the usual one over the largest vote of the neighbours for one cluster."""
+    vote = max(sum(share for share, c in zip(z, clusters, strict=True) if c == k) for k in set(clusters))
+    return 1 / (1 + reach / usual / vote / 2)

@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 
 import toy_engine
 from helpers import blobs
-from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, open_source
+from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, explain_views, open_source
 from powerkmeans.compute.engine import RowEngine
 from powerkmeans.compute.options import ENGINES
 from powerkmeans.engines import NumpyOptions
@@ -24,7 +24,7 @@ def registered(monkeypatch):
 
 
 X, _ = blobs(4, 6, 80, 1.5)
-MAPS = ["nystroem", "rff", "orf", "identity", "exact"]
+MAPS = ["nystroem", "rff", "orf", "identity", "exact", "graph"]
 
 
 def both(make, data, **fit):
@@ -52,7 +52,7 @@ def test_a_fit_of_one_view_and_its_answers(feature_map, membership):
     assert toy.score(X) == pytest.approx(numpy.score(X), rel=1e-9)
 
 
-@pytest.mark.parametrize("feature_map", ["nystroem", "identity"])
+@pytest.mark.parametrize("feature_map", ["nystroem", "identity", "graph"])
 def test_views_that_are_missing_and_weights_of_views(feature_map):
     views = {"left": X[:, :3].copy(), "right": X[:, 2:].copy()}
     views["left"][::7] = np.nan
@@ -62,6 +62,9 @@ def test_views_that_are_missing_and_weights_of_views(feature_map):
     assert np.array_equal(toy.labels_, numpy.labels_)
     np.testing.assert_allclose(toy.view_weights_, numpy.view_weights_, rtol=1e-9)
     np.testing.assert_allclose(toy.outlier_score(views), numpy.outlier_score(views), rtol=1e-7)
+    tables = [explain_views(model, views) for model in (toy, numpy)]
+    for found, expected in zip(*(list(table.values())[1:] for table in tables), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-9)
 
 
 def test_features_that_are_not_stored_single_precision_files_and_answers_in_files(tmp_path):
@@ -75,7 +78,7 @@ def test_features_that_are_not_stored_single_precision_files_and_answers_in_file
     assert np.array_equal(written, numpy.labels_)
 
 
-@pytest.mark.parametrize("feature_map", ["nystroem", "rff", "identity"])
+@pytest.mark.parametrize("feature_map", ["nystroem", "rff", "identity", "graph"])
 def test_sparse_rows_which_the_library_lacks(feature_map):
     rows = csr_array(np.where(np.abs(X) > 1, X, 0))
     toy, numpy = both(

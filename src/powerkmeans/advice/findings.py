@@ -62,7 +62,8 @@ def findings(fitted: Fitted, *, advice: bool = True) -> Findings:
             return Findings(_shortfalls(fitted, [], more=False))
         task = fitted.task
         views = [_about_view(task, index) for index in range(len(task.prepared.used))]
-        general = _said([constant_views(task.prepared.left_out), *about_graph(task)])
+        kernels = not task.prepared.maps_of_rows[0].base.fuses
+        general = _said([constant_views(task.prepared.left_out, kernels=kernels), *about_graph(task)])
         of_rows = (*general, *(text for index, view in enumerate(views) for text in _named(task, index, view)))
         hidden = [task.prepared.used[index] for index, view in enumerate(views) if view.hidden]
         return Findings(

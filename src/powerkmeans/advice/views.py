@@ -13,11 +13,15 @@ from powerkmeans.objective.updates import updated_centers
 from powerkmeans.types import Float64Array, Parameters, PassStatistics, Problem
 
 
-def constant_views(names: tuple[str, ...]) -> str | None:
-    """Views were left out because they do not vary."""
+def constant_views(names: tuple[str, ...], *, kernels: bool = True) -> str | None:
+    """Views were left out because they do not vary, as far as their kernels see if there are any."""
     listed = ", ".join(repr(name) for name in names)
     if not names:
         return None
+    if not kernels:
+        one = len(names) == 1
+        what, gets = ("view", "is constant and gets") if one else ("views", "are constant and get")
+        return f"{what} {listed} {gets} the weight 0. Leave {'it' if one else 'them'} out."
     if len(names) == 1:
         return (
             f"view {listed} is constant, or its kernel is flat, and gets the weight 0. Leave it out, or give it a "

@@ -18,6 +18,7 @@ from powerkmeans.fitting.task import Task
 from powerkmeans.inputs.settings import Settings
 from powerkmeans.objective.block import block_labels, prepare
 from powerkmeans.objective.membership import Fuzzy
+from powerkmeans.support.precision import ROUNDING
 from powerkmeans.types import Float64Array, Problem, RowSample, Views
 
 
@@ -27,6 +28,8 @@ def cluster_features(
     """The clusters of features as a fit with the defaults finds them."""
     plain = replace(settings, s_init="auto", init="auto", n_init="auto", anneal_every="auto", membership="fuzzy")
     task = _task(features, weight, plain, seed)
+    if not task.problem.scatter[0] > ROUNDING:  # of unit length: all in one place
+        return np.zeros(len(weight), dtype=np.int32)
     runs = anneal_all(task, task, find_collapse(task), SILENT)
     best = complete(task, task, runs[choose_restart([run.summary for run in runs])], SILENT).found
     engine = task.prepared.engine

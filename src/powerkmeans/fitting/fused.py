@@ -18,7 +18,7 @@ from powerkmeans.fitting.mapping import make_maps, notes
 from powerkmeans.fitting.prepare import centre, through_maps, without_constant
 from powerkmeans.fitting.prepared import Prepared
 from powerkmeans.fitting.samples import draw_samples, split_sample
-from powerkmeans.fitting.scatter import check_scatter, check_weighted, is_flat
+from powerkmeans.fitting.scatter import check_range, check_scatter, check_weighted, is_flat
 from powerkmeans.inputs.settings import Settings, ViewSettings
 from powerkmeans.sources import join_views
 from powerkmeans.support.draws import affordable_rows, stream, subsample
@@ -34,7 +34,7 @@ def prepare_fused(views: Views, chosen: tuple[ViewSettings, ...], settings: Sett
     rows = open_engine(settings.engine, joined)
     sample, _ = draw_samples(rows, joined, settings.engine, seed)
     examined = _raw_samples(views, sample)
-    varied = [_varies(part, views.dtype) for part in examined]
+    varied = [_varies(name, part, views.dtype) for name, part in zip(views.names, examined, strict=True)]
     if not all(varied):
         return without_constant(prepare_fused, views, varied, chosen, settings, seed)
     (base,) = make_maps(joined, (sample,), (None,), chosen[:1], settings, seed)
@@ -51,14 +51,16 @@ def prepare_fused(views: Views, chosen: tuple[ViewSettings, ...], settings: Sett
     )
 
 
-def _varies(sample: RowSample, dtype: np.dtype[Any]) -> bool:
-    """Whether the rows of one view differ by more than rounding."""
+def _varies(name: str, sample: RowSample, dtype: np.dtype[Any]) -> bool:
+    """Whether the rows of one view differ by more than rounding; an error if their squares leave float64."""
     some = subsample(sample, affordable_rows(sample.views[0].shape[1]), stream(0, "constant"))
     if len(some.weight) < 2:
         return False
     rows = as_dense(some.views[0]).astype(np.float64)
-    mean = np.mean(rows, axis=0)
-    scatter = float(np.mean(np.vecdot(rows - mean, rows - mean)))
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = np.mean(rows, axis=0)
+        scatter = float(np.mean(np.vecdot(rows - mean, rows - mean)))
+    check_range(name, scatter, len(rows), np.dtype(np.float64))
     return not is_flat(IdentityMap(len(mean)), mean, scatter, None, np.finfo(dtype))
 
 

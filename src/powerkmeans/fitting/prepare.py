@@ -10,6 +10,7 @@ import numpy as np
 from powerkmeans.compute.engine import open_engine
 from powerkmeans.features.maps.base import BaseMap
 from powerkmeans.features.maps.centred import CentredMap, make_centred
+from powerkmeans.features.maps.registry import MAPS
 from powerkmeans.fitting.bandwidths import choose_bandwidths
 from powerkmeans.fitting.explicit import make_explicit
 from powerkmeans.fitting.mapping import make_maps, notes
@@ -131,12 +132,7 @@ def without_constant(
     constant = [name for name, keep in zip(views.names, varied, strict=True) if not keep]
     listed = ", ".join(repr(name) for name in constant)
     if len(constant) == len(varied):
-        parallel = "; metric='cosine' sees no difference between rows that point one way"
-        raise ValueError(
-            f"All views are constant, or their kernels are flat ({listed}): there is nothing to cluster. A "
-            "bandwidth far larger than the distances between rows flattens a kernel; use bandwidth='median'"
-            f"{parallel if any(one.metric == COSINE for one in chosen) else ''}."
-        )
+        raise _all_constant(listed, chosen)
     kept = [i for i, keep in enumerate(varied) if keep]
     rest = views.select(kept)
     if rest.present is not None and not np.all(np.any(rest.present, axis=1)):
@@ -146,6 +142,19 @@ def without_constant(
         )
     prepared = prepare(rest, tuple(chosen[i] for i in kept), settings, seed)
     return prepared._replace(left_out=(*constant, *prepared.left_out))
+
+
+def _all_constant(listed: str, chosen: tuple[ViewSettings, ...]) -> ValueError:
+    parallel = any(one.metric == COSINE for one in chosen)
+    said = "metric='cosine' sees no difference between rows that point one way"
+    if MAPS[chosen[0].feature_map].fuses:
+        more = f": {said}" if parallel else ""
+        return ValueError(f"All views are constant ({listed}), so there is nothing to cluster{more}.")
+    return ValueError(
+        f"All views are constant, or their kernels are flat ({listed}): there is nothing to cluster. A "
+        "bandwidth far larger than the distances between rows flattens a kernel; use bandwidth='median'"
+        f"{f'; {said}' if parallel else ''}."
+    )
 
 
 def _with_explicit(prepared: Prepared, n_clusters: int, seed: int) -> Prepared:

@@ -41,11 +41,16 @@ def check_scatter(name: str, base: BaseMap, scatter: float, engine: Engine) -> N
         if not scatter > ROUNDING * base.squared_length:
             raise ValueError(base.words.flat.format(view=name))
         return
-    limits = np.finfo(engine.dtype)
-    if scatter * engine.n_samples * 8 > float(limits.max):
-        raise ValueError(f"Squared distances in view {name!r} overflow {engine.dtype}; rescale the data.")
+    check_range(name, scatter, engine.n_samples, engine.dtype)
+
+
+def check_range(name: str, scatter: float, n_samples: int, dtype: np.dtype[Any]) -> None:
+    """Reject rows whose squares leave the range of a type."""
+    limits = np.finfo(dtype)
+    if not scatter * n_samples * 8 <= float(limits.max):
+        raise ValueError(f"Squared distances in view {name!r} overflow {dtype}; rescale the data.")
     if scatter < smallest_scatter(limits):
-        raise ValueError(f"Squared distances in view {name!r} underflow {engine.dtype}; rescale the data.")
+        raise ValueError(f"Squared distances in view {name!r} underflow {dtype}; rescale the data.")
 
 
 def check_weighted(

@@ -178,19 +178,19 @@ def _place_given(task: Task) -> Parameters:
 
 
 def _place_given_together(task: Task) -> Parameters:
-    """The same where one map takes all views: points of the data in all of them, or of its feature space."""
-    prepared, dtype = task.prepared, task.prepared.engine.dtype
-    fitted = prepared.maps_of_rows[0]
-    tables = []
-    for name, sample, one in zip(prepared.used, prepared.examined, prepared.view_settings, strict=True):
-        width = sample.views[0].shape[1]
-        given = check_init(
-            task.settings.init[name], task.settings.n_clusters, width, fitted.n_outputs, np.dtype(np.float64)
+    """The same where one map takes all views: points of the data in all of them, or one table of its space."""
+    prepared, n_clusters = task.prepared, task.settings.n_clusters
+    fitted, given = prepared.maps_of_rows[0], [task.settings.init[name] for name in prepared.used]
+    widths = [sample.views[0].shape[1] for sample in prepared.examined]
+    one, n_outputs = all(table is given[0] for table in given), fitted.n_outputs
+    if one and np.shape(given[0])[1:] == (n_outputs,) and any(width != n_outputs for width in widths):
+        return Parameters(
+            fitted.centred(check_init(given[0], n_clusters, n_outputs, n_outputs, float)), np.ones(1)
         )
-        if given.shape[1] != width and len(prepared.used) == 1:
-            return Parameters(fitted.centred(given), np.ones(1))
-        tables.append(with_metric(given, one.metric).astype(dtype))
-    points = join_views(Views(prepared.used, tuple(tables), np.ones(len(tables[0]), dtype=dtype)))
-    (joined,) = points.arrays
-    rows = joined.take(np.arange(len(tables[0]))) if len(tables) > 1 else joined
+    tables, dtype = [], prepared.engine.dtype
+    for table, width, chosen in zip(given, widths, prepared.view_settings, strict=True):
+        points = check_init(table, n_clusters, width, n_outputs if one else width, np.float64)
+        tables.append(with_metric(points, chosen.metric).astype(dtype))
+    rows = join_views(Views(prepared.used, tuple(tables), np.ones(n_clusters, dtype=dtype))).arrays[0]
+    rows = rows.take(np.arange(n_clusters)) if len(tables) > 1 else rows
     return Parameters(fitted(rows, np).astype(np.float64), np.ones(1))

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array, validate_data
 
+from powerkmeans.features.maps.registry import MAPS
 from powerkmeans.inputs.kernel_matrices import given_kernels, without_absent
 from powerkmeans.inputs.presence import absent_rows, check_coverage, check_present
 from powerkmeans.inputs.tables import (
@@ -171,6 +172,8 @@ def split_init(estimator: Any, views: Views, layout: Layout) -> dict[str, Any]:
             return tables
         if not isinstance(init, Mapping) and len(tables) == len(names):
             return dict(zip(names, tables.values(), strict=True))
+        if not isinstance(init, Mapping) and len(tables) == 1 and _fuses(estimator):
+            return dict.fromkeys(names, *tables.values())  # points of the space that views have in common
     elif layout.columns is None and len(names) == 1:
         return {names[0]: init}
     elif layout.columns is not None and np.ndim(init) == 2 and np.shape(init)[1] == estimator.n_features_in_:
@@ -178,6 +181,12 @@ def split_init(estimator: Any, views: Views, layout: Layout) -> dict[str, Any]:
     raise ValueError(
         f"init must be a list or dict of one table of centroids for each of the views {listed(names)}."
     )
+
+
+def _fuses(estimator: Any) -> bool:
+    """Whether one map may take all views together."""
+    name = estimator.feature_map
+    return isinstance(name, str) and name in MAPS and MAPS[name].fuses
 
 
 def _separate_tables(estimator: Any, X: Any) -> dict[str, Any]:

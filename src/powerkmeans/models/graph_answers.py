@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from powerkmeans.compute.engine import open_engine
 from powerkmeans.features.graph.votes import distance_shares, graph_typicality, view_votes
 from powerkmeans.features.maps.graph import GraphMap, embedded
 from powerkmeans.models.model import Model
-from powerkmeans.types import Array, Block, Engine, Float64Array, Sums, Views, array_namespace
+from powerkmeans.types import Array, Block, Engine, Float64Array, Sums, Views, array_namespace, device_of
 
 Inputs = tuple[GraphMap, Float64Array]
 
@@ -52,8 +51,9 @@ def _clusters_of_landmarks(model: Model) -> Float64Array:
     return np.eye(n_clusters)[_nearest(features, model.parameters.centers)]
 
 
-def _nearest(features: Float64Array, centers: Float64Array) -> Array:
-    return np.argmin(np.vecdot(centers, centers) - 2 * features @ centers.T, axis=1)
+def _nearest(features: Array, centers: Array) -> Array:
+    xp = array_namespace(features)
+    return xp.argmin(xp.vecdot(centers, centers) - 2 * features @ centers.T, axis=1)
 
 
 def typicality_of(block: Block, inputs: Inputs, dtype: str) -> Array:
@@ -82,36 +82,38 @@ def neighbour_evidence(model: Model, views: Views, engine: object) -> NeighbourE
     """Compare the neighbours in each view alone with the clusters."""
     with single_threaded_blas():
         rows, inputs = opened(model, views, engine)
-        centers, mean = model.parameters.centers, model.maps[0].mean
-        return rows.fold(partial(_evidence, centers=centers, mean=mean), inputs)
+        return rows.fold(_evidence, (*inputs, model.parameters.centers, model.maps[0].mean))
 
 
-def _evidence(block: Block, inputs: Inputs, centers: Float64Array, mean: Float64Array) -> NeighbourEvidence:
-    base, clusters = inputs
-    rows, landmarks = base.placing(block.views[0], np), base.placed
-    found = base.nearest(rows, np)
-    labels = _nearest(embedded(found, base.loading, np) - mean, centers)
-    weight = np.asarray(block.weight, dtype=np.float64)
+def _evidence(block: Block, inputs: tuple[GraphMap, Array, Array, Array]) -> NeighbourEvidence:
+    base, clusters, centers, mean = inputs
+    xp = array_namespace(block.weight)
+    rows, landmarks = base.placing(block.views[0], xp), base.placed
+    found = base.nearest(rows, xp)
+    labels = _nearest(embedded(found, base.loading, xp) - mean, centers)
+    assigned = labels[:, None] == xp.arange(centers.shape[0], device=device_of(labels))[None, :]
+    weight = xp.astype(block.weight, xp.float64)
     per_view = [
-        _of_view(view_votes(rows, landmarks, view, base.n_neighbors, clusters, np), labels, weight)
+        _of_view(view_votes(rows, landmarks, view, base.n_neighbors, clusters, xp), assigned, weight, xp)
         for view in range(landmarks.n_views)
     ]
-    count, same, agreement, margin = np.array(per_view).T
-    distance = weight @ distance_shares(rows, landmarks, found, np)
-    sizes = np.bincount(labels, weights=weight, minlength=len(centers))
+    count, same, agreement, margin = (xp.stack(values) for values in zip(*per_view, strict=True))
+    distance = weight @ distance_shares(rows, landmarks, found, xp)
+    sizes = weight @ xp.astype(assigned, weight.dtype)
     return NeighbourEvidence(count, distance, same, agreement, margin, sizes)
 
 
-def _of_view(vote: Float64Array, labels: Array, weight: Float64Array) -> tuple[float, float, float, float]:
-    has = ~np.isnan(vote[:, 0])
-    vote, weight, labels = vote[has], weight[has], labels[has]
-    at = np.arange(len(labels))
-    same = vote[at, labels]
-    vote[at, labels] = -1.0
-    other = np.maximum(np.max(vote, axis=1, initial=0.0), 0.0)
-    larger = np.maximum(same, other)
-    margin = np.where(larger > 0, (same - other) / np.where(larger > 0, larger, 1), 0.0)
-    return float(np.sum(weight)), float(weight @ same), float(weight @ (same >= other)), float(weight @ margin)
+def _of_view(vote: Array, assigned: Array, weight: Array, xp: Any) -> tuple[Array, Array, Array, Array]:
+    """Sums over the samples that have the view; ``assigned`` is where each has its cluster, (b, k)."""
+    zero = xp.zeros_like(vote)
+    has = ~xp.isnan(vote[:, 0])
+    weight, vote = xp.where(has, weight, zero[:, 0]), xp.where(has[:, None], vote, zero)
+    same = xp.sum(xp.where(assigned, vote, zero), axis=1)
+    other = xp.max(xp.where(assigned, zero, vote), axis=1)
+    larger = xp.maximum(same, other)
+    margin = xp.where(larger > 0, (same - other) / xp.where(larger > 0, larger, xp.ones_like(larger)), zero[:, 0])
+    agrees = xp.where(same >= other, weight, zero[:, 0])
+    return xp.sum(weight), weight @ same, xp.sum(agrees), weight @ margin
 
 
 def table_columns(sums: NeighbourEvidence, weights: Float64Array, total: float) -> dict[str, Any]:

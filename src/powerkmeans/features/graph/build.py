@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -18,7 +17,7 @@ from powerkmeans.features.graph.shares import LEAST_SHARE, beyond_chance
 from powerkmeans.features.graph.spectrum import Spectrum, graph_of, pieces, shares_matrix, spectrum
 from powerkmeans.features.maps.base import Tools
 from powerkmeans.features.pairs import as_dense
-from powerkmeans.types import Float64Array
+from powerkmeans.types import Float64Array, array_namespace
 
 # landmarks between which the usual distance of a view is taken
 _TYPICAL_ROWS = 500
@@ -85,7 +84,7 @@ def even_landmarks(rows: Any, offsets: tuple[int, ...]) -> Landmarks:
     n_views = len(offsets) - 1
     ones = np.ones(n_views)
     plain = Landmarks(rows, offsets, ones, ones, ones)
-    typical, spread = np.array([usual_distances(_some(plain.alone(v).rows)) for v in range(n_views)]).T
+    typical, spread = np.array([usual_distances(_some(plain.alone(v, np).rows)) for v in range(n_views)]).T
     varied = typical > 0
     weights = varied / max(1, np.sum(varied))
     return Landmarks(rows, offsets, weights, np.where(varied, typical, 1.0), spread)
@@ -113,16 +112,37 @@ def tied_graph(rows: Rows, placing: Placing, landmarks: Landmarks, size: GraphSi
 def _tied(rows: Rows, placing: Placing, landmarks: Landmarks, count: int) -> tuple[Landmarks, Neighbours]:
     """Neighbours of all rows; landmarks that are nobody's are left out."""
     while True:
-        found = row_neighbours(rows, lambda X: placing(X, np), landmarks, count)
+        found = row_neighbours(rows, Nearest(placing, landmarks, count))
         used = np.bincount(found.index.ravel(), found.share.ravel(), landmarks.rows.shape[0]) > 0
         if np.all(used):
             return landmarks, found
         landmarks = replace(landmarks, rows=landmarks.rows[np.flatnonzero(used)])
 
 
-def row_neighbours(rows: Rows, place: Callable[[Any], Any], landmarks: Landmarks, count: int) -> Neighbours:
+@dataclass(frozen=True)
+class Nearest:
+    """The landmarks nearest to raw rows, in all views or in one alone.
+
+    A value and no closure: engines bring it to where they have the rows.
+    """
+
+    placing: Placing
+    landmarks: Landmarks
+    count: int
+    view: int | None = None
+
+    def __call__(self, X: Any) -> Neighbours:
+        xp = array_namespace(self.landmarks.weights)
+        rows = self.placing(X, xp)
+        if self.view is not None:
+            start, end = self.placing.placed_offsets[self.view : self.view + 2]
+            rows = rows[:, start:end]
+        return neighbours(rows, self.landmarks, self.count, xp)
+
+
+def row_neighbours(rows: Rows, nearest: Nearest) -> Neighbours:
     """Neighbours of all rows; a row that has no view in common with any landmark has no shares."""
-    parts = rows.tools.run(lambda X: neighbours(place(X), landmarks, count, np), rows.X)
+    parts = rows.tools.run(nearest, rows.X)
     joined = Neighbours(*(np.concatenate(some, axis=0) for some in zip(*parts, strict=True)))
     return joined._replace(share=np.where(np.isnan(joined.share), 0.0, joined.share))
 
@@ -136,14 +156,11 @@ def view_weights(rows: Rows, graph: Graph, labels: Labels) -> Float64Array:
 
 def view_share(rows: Rows, graph: Graph, view: int, labels: Labels) -> float:
     """How many of the neighbours in one view alone are of a row's cluster, beyond chance."""
-    landmarks, alone = graph.landmarks, graph.landmarks.alone(view)
+    landmarks, alone = graph.landmarks, graph.landmarks.alone(view, np)
     if landmarks.weights[view] == 0 or alone.rows.shape[0] < 2:
         return 0.0
-
-    def place(X: Any) -> Any:
-        return landmarks.views(graph.placing(X, np))[view]
-
-    found = row_neighbours(rows, place, alone, min(graph.n_neighbors, alone.rows.shape[0] - 1))
+    count = min(graph.n_neighbors, alone.rows.shape[0] - 1)
+    found = row_neighbours(rows, Nearest(graph.placing, alone, count, view))
     shares = shares_matrix(found, alone.rows.shape[0])
     weight = rows.weight
     if landmarks.n_views > 1:

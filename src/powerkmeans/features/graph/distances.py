@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from powerkmeans.features.pairs import as_dense, squared_lengths
 from powerkmeans.support.precision import HALF_THE_DIGITS
@@ -50,12 +51,24 @@ class Landmarks:
         """Which views each row has, (b, L), as numbers."""
         return as_dense(rows[:, self.offsets[-1] :])
 
-    def alone(self, view: int) -> Landmarks:
+    def alone(self, view: int, xp: Any) -> Landmarks:
         """The landmarks that have one view, in that view."""
-        part, one = self.views(self.rows)[view], np.ones(1)
+        part, one = self.views(self.rows)[view], xp.ones_like(self.weights[:1])
         if self.n_views > 1:
-            part = part[np.flatnonzero(self.present(self.rows)[:, view])]
+            part = taken(part, xp.nonzero(self.present(self.rows)[:, view])[0], xp)
         return Landmarks(part, (0, int(part.shape[1])), one, one, one)
+
+
+def taken(rows: Any, which: Any, xp: Any) -> Any:
+    """Single rows, which may be sparse."""
+    return rows[which] if hasattr(rows, "toarray") else xp.take(rows, which, axis=0)
+
+
+def alike(rows: Any, landmarks: Landmarks) -> Any:
+    """Rows that are sparse if landmarks are, and dense if they are not."""
+    if not hasattr(landmarks.rows, "toarray"):
+        return as_dense(rows)
+    return rows if hasattr(rows, "toarray") else csr_array(rows)
 
 
 class Measure:

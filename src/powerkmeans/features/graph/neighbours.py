@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from powerkmeans.features.graph.distances import Landmarks, Measure
+from powerkmeans.features.graph.distances import Landmarks, Measure, alike
 from powerkmeans.support.precision import HALF_THE_DIGITS, ROUNDING
-from powerkmeans.types import Array, Float64Array
+from powerkmeans.types import Array, Float64Array, device_of
 
 # numbers of a tile of rows by landmarks: more leave the cache
 TILE_NUMBERS = 2**19
@@ -34,6 +34,7 @@ class Neighbours(NamedTuple):
 
 def neighbours(rows: Any, landmarks: Landmarks, count: int, xp: Any) -> Neighbours:
     """The ``count`` landmarks nearest to each row; rows are placed as the landmarks are."""
+    rows = alike(rows, landmarks)
     measure = Measure(landmarks, xp)
     step = max(1, TILE_NUMBERS // landmarks.rows.shape[0])
     n_rows = int(rows.shape[0])
@@ -55,7 +56,8 @@ def _in_tile(rows: Any, measure: Measure, count: int) -> Neighbours:
         chosen, distance = _measured(rows, chosen, distance, measure)
     distance, itself = _without_itself(distance, xp)
     if xp.any(_all_equal(distance, xp)):
-        chosen = _first_of_equals(chosen, distance, every if more is None else every + more, xp)
+        level = _first_of_equals(chosen, distance, every if more is None else every + more, itself, xp)
+        chosen = xp.where(_all_equal(distance, xp)[:, None], level, chosen)
     return _shared(chosen[:, :count], distance, itself, xp)
 
 
@@ -89,14 +91,19 @@ def _without_itself(distance: Array, xp: Any) -> tuple[Array, Array]:
 
 def _all_equal(distance: Array, xp: Any) -> Array:
     last = distance[:, -1]
-    return xp.isfinite(last) & (last - distance[:, 0] <= ROUNDING * last)
+    return xp.isfinite(last) & (last * (1 - ROUNDING) <= distance[:, 0])
 
 
-def _first_of_equals(chosen: Array, distance: Array, every: Array, xp: Any) -> Array:
-    """Where all that were chosen are equally far, any other that is might have been: the first ones are taken."""
+def _first_of_equals(chosen: Array, distance: Array, every: Array, itself: Array, xp: Any) -> Array:
+    """Where all that were chosen are equally far, any other that is might have been: the first ones are taken.
+
+    But the row itself stays the first of them: rows that are all equally far have nothing else to be told by.
+    """
     level = xp.where(every <= distance[:, -1:] * (1 + HALF_THE_DIGITS), xp.zeros_like(every), every)
-    first = xp.argsort(level, axis=1, stable=True)[:, : chosen.shape[1]]
-    return xp.where(_all_equal(distance, xp)[:, None], first, chosen)
+    numbers = xp.arange(every.shape[1], dtype=chosen.dtype, device=device_of(every))
+    own = itself[:, None] & (numbers[None, :] == chosen[:, :1])
+    level = xp.where(own, xp.full_like(level, -1.0), level)
+    return xp.argsort(level, axis=1, stable=True)[:, : chosen.shape[1]]
 
 
 def smallest(values: Array, count: int, xp: Any) -> Array:
@@ -132,5 +139,8 @@ def _shared(chosen: Array, distance: Array, itself: Array, xp: Any) -> Neighbour
     share = xp.where(finite, edge - within, xp.zeros_like(within))[:, :count]
     even = xp.astype(finite[:, :count], share.dtype)
     share = xp.where(xp.sum(share, axis=1, keepdims=True) > 0, share, even)
-    share = share / xp.sum(share, axis=1, keepdims=True)  # 0 / 0 where none is near
+    total = xp.sum(share, axis=1, keepdims=True)
+    share = xp.where(
+        total > 0, share / xp.where(total > 0, total, xp.ones_like(total)), xp.full_like(total, xp.nan)
+    )
     return Neighbours(chosen, share, itself, xp.max(within[:, :count], axis=1))

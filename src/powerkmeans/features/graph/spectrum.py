@@ -45,6 +45,7 @@ def graph_of(shares: csr_array, weight: Float64Array) -> tuple[csr_array, Float6
     degree = degrees(shares, weight)
     raised = degree + DEGREE_FLOOR * float(np.mean(degree))
     row_degree = shares @ (degree / raised)
+    row_degree = np.where(row_degree > 0, row_degree, 1.0)  # of a row without neighbours, which ties nothing
     tied = shares.multiply(np.sqrt(weight / row_degree)[:, None]).multiply(1 / np.sqrt(raised)[None, :]).tocsr()
     return (tied.T @ tied).tocsr(), raised
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from powerkmeans.features.graph.distances import Landmarks, Measure, bounded
+from powerkmeans.features.graph.distances import Landmarks, Measure, alike, bounded, taken
 from powerkmeans.features.graph.neighbours import Neighbours, neighbours
-from powerkmeans.types import Array
+from powerkmeans.types import Array, device_of
 
 # how many times the usual distance, squared, a sample's neighbours are from it where it is half typical
 FAR_AT_HALF = 2.0
@@ -41,22 +41,29 @@ def graph_typicality(found: Neighbours, clusters: Array, usual: float, xp: Any) 
 
 def view_votes(rows: Any, landmarks: Landmarks, view: int, count: int, clusters: Array, xp: Any) -> Array:
     """The same by the other neighbours in one view alone; not a number for rows without the view."""
-    alone, has = landmarks.alone(view), None
+    alone, has = landmarks.alone(view, xp), None
     if landmarks.n_views > 1:
         clusters = xp.take(clusters, xp.nonzero(landmarks.present(landmarks.rows)[:, view])[0], axis=0)
         has = landmarks.present(rows)[:, view] > 0
-    some = landmarks.views(rows)[view]
-    found = votes(neighbours(some, alone, min(count, alone.rows.shape[0] - 1), xp), clusters, xp, others=True)
+    found = _votes_of(landmarks.views(rows)[view], alone, count, clusters, xp)
     return found if has is None else xp.where(has[:, None], found, xp.full_like(found, xp.nan))
+
+
+def _votes_of(rows: Any, landmarks: Landmarks, count: int, clusters: Array, xp: Any) -> Array:
+    n_landmarks = landmarks.rows.shape[0]
+    if n_landmarks == 0:  # nobody votes
+        return xp.zeros((rows.shape[0], clusters.shape[1]), dtype=clusters.dtype, device=device_of(clusters))
+    found = neighbours(rows, landmarks, max(1, min(count, n_landmarks - 1)), xp)
+    return votes(found, clusters, xp, others=True)
 
 
 def distance_shares(rows: Any, landmarks: Landmarks, found: Neighbours, xp: Any) -> Array:
     """``alpha_l h_l / spread_l`` of each row to its neighbours, (b, L): what views add to how far they are."""
-    measure = Measure(landmarks, xp)
+    measure, rows = Measure(landmarks, xp), alike(rows, landmarks)
     scale = landmarks.weights / landmarks.spread
-    total = xp.zeros((rows.shape[0], landmarks.n_views), dtype=scale.dtype)
+    total = xp.zeros((rows.shape[0], landmarks.n_views), dtype=scale.dtype, device=device_of(scale))
     for rank in range(found.index.shape[1]):
-        near = landmarks.rows[found.index[:, rank]]
+        near = taken(landmarks.rows, found.index[:, rank], xp)
         parts = [bounded(d, landmarks.typical[view]) for view, d in enumerate(measure.by_view(rows, near))]
         both = landmarks.present(rows) * landmarks.present(near) if landmarks.n_views > 1 else 1.0
         total += found.share[:, rank][:, None] * both * xp.stack(parts, axis=1) * scale

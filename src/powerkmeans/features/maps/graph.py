@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -17,6 +18,7 @@ from powerkmeans.features.graph.placing import Placing, origin_of
 from powerkmeans.features.maps.base import BaseMap, MapKind, MapRequest, MapWords, check_columns
 from powerkmeans.features.maps.packing import ArrayEntry, Packing, PlainEntry
 from powerkmeans.support.draws import subsample
+from powerkmeans.support.precision import HALF_THE_DIGITS
 from powerkmeans.types import Array, Float64Array, device_of
 
 # landmarks of a map unless told otherwise, and for each cluster: more are better, and cost in proportion
@@ -25,13 +27,14 @@ MANY_LANDMARKS, LANDMARKS_PER_CLUSTER = 2000, 10
 
 def _arrays(entries: Mapping[str, Any]) -> dict[str, ArrayEntry]:
     """The arrays of a map in a file: m landmarks of c columns, f stored numbers if they are sparse."""
+    double = np.finfo(np.float64)
     arrays = {
         "mean": ArrayEntry("p#"),
         "origin": ArrayEntry("d#"),
-        "offsets": ArrayEntry("o#", "int64", low=0),
+        "offsets": ArrayEntry("l#+1", "int64", low=0),
         "weights": ArrayEntry("l#", low=0, high=1),
-        "typical": ArrayEntry("l#", low=0),
-        "spread": ArrayEntry("l#", low=0),
+        "typical": ArrayEntry("l#", low=float(double.tiny), high=float(double.max)),  # squares
+        "spread": ArrayEntry("l#", low=float(double.tiny)),
         "loading": ArrayEntry("m# p#"),
     }
     if entries["projected"]:
@@ -40,7 +43,7 @@ def _arrays(entries: Mapping[str, Any]) -> dict[str, ArrayEntry]:
         return arrays | {
             "data": ArrayEntry("f#"),
             "indices": ArrayEntry("f#", "int32 int64", low=0),
-            "indptr": ArrayEntry("i#", "int32 int64", low=0),
+            "indptr": ArrayEntry("m#+1", "int32 int64", low=0),
         }
     return arrays | {"landmarks": ArrayEntry("m# c#")}
 
@@ -54,7 +57,8 @@ class GraphMap(BaseMap):
     fused: rows have them side by side, then one column for each that tells where it is present.
 
     origin, offsets, projection : how rows are placed (``features.graph.placing``)
-    landmarks : (m, c), placed; sparse ones as the parts of a CSR matrix
+    landmarks : (m, c), placed
+    data, indices, indptr : the parts of landmarks that are sparse, which lie in files instead of them
     weights, typical, spread : how much each view counts in a distance, and what is usual in it
     loading : (m, q), what shares are multiplied by
     n_pieces : pieces of the graph that no row ties together
@@ -76,7 +80,7 @@ class GraphMap(BaseMap):
     sparse: bool = False
     projected: bool = False
     projection: Array | None = None
-    landmarks: Array | None = None
+    landmarks: Any = None
     data: Array | None = None
     indices: Array | None = None
     indptr: Array | None = None
@@ -87,7 +91,11 @@ class GraphMap(BaseMap):
     fuses: ClassVar[bool] = True
     squared_length: ClassVar[float] = 1.0
     largest_output: ClassVar[float] = 1.0
-    words: ClassVar[MapWords] = MapWords("landmarks")
+    words: ClassVar[MapWords] = MapWords(
+        "landmarks",
+        flat="All rows have the same coordinates in the graph of view {view!r}: each is tied to the same "
+        "landmarks, so nothing tells them apart. Use fewer n_neighbors, or feature_map='nystroem'.",
+    )
     packing: ClassVar[Packing] = Packing(
         "graph",
         _arrays,
@@ -95,12 +103,20 @@ class GraphMap(BaseMap):
             "n_neighbors": PlainEntry(int, low=1),
             "n_pieces": PlainEntry(int, low=1),
             "agreement": PlainEntry(float),
-            "usual": PlainEntry(float),
+            "usual": PlainEntry(float, squared=True),
             "sparse": PlainEntry(bool),
             "projected": PlainEntry(bool),
         },
         has_bandwidth=lambda entries: False,
     )
+
+    def __post_init__(self) -> None:
+        if not self.sparse or self.landmarks is not None:  # an engine without sparse rows brings dense ones
+            return
+        parts = (self.data, self.indices, self.indptr)
+        with suppress(ValueError):  # files are checked once they are read
+            rows: Any = csr_array(parts, shape=(self.n_components, self.origin.shape[0]))  # type: ignore[arg-type]
+            object.__setattr__(self, "landmarks", rows)
 
     @property
     def n_components(self) -> int:
@@ -122,11 +138,7 @@ class GraphMap(BaseMap):
     @property
     def placed(self) -> Landmarks:
         """The landmarks as distances take them."""
-        rows = self.landmarks
-        if self.sparse:
-            shape = (self.n_components, self.origin.shape[0])
-            rows = csr_array((self.data, self.indices, self.indptr), shape=shape)  # type: ignore[arg-type]
-        return Landmarks(rows, self.placing.placed_offsets, self.weights, self.typical, self.spread)
+        return Landmarks(self.landmarks, self.placing.placed_offsets, self.weights, self.typical, self.spread)
 
     def neighbours(self, X: Array, xp: Any) -> Neighbours:
         """The landmarks nearest to each row."""
@@ -144,6 +156,28 @@ class GraphMap(BaseMap):
     def with_lenience(self) -> GraphMap:
         return replace(self, lenient=True)
 
+    def flaw(self) -> str | None:
+        widths, n_columns = np.diff(self.offsets), self.origin.shape[0]
+        n_marks = len(widths) if len(widths) > 1 else 0
+        if self.offsets[0] != 0 or not np.all(widths > 0) or self.offsets[-1] + n_marks != n_columns:
+            return f"offsets must rise from 0 to the {n_columns - n_marks} columns of its views"
+        if not abs(float(np.sum(self.weights)) - 1) < HALF_THE_DIGITS:
+            return "weights must add up to 1"
+        if not self.agreement <= 1 or self.n_pieces > self.n_components:
+            return "agreement is above 1, or n_pieces above the number of landmarks"
+        return self._flaw_of_landmarks(n_marks)
+
+    def _flaw_of_landmarks(self, n_marks: int) -> str | None:
+        if self.sparse and (self.projected or not _in_order(self.landmarks)):
+            return "data, indices and indptr are no sparse rows"
+        placed, end = self.placed, self.placing.placed_offsets[-1]
+        if placed.rows.shape[1] != end + n_marks:
+            return f"landmarks must have {end + n_marks} columns"
+        marks = placed.present(placed.rows) if n_marks else np.ones((1, 1))
+        if np.any(self.origin[self.offsets[-1] :]) or not np.all((marks == 0) | (marks == 1)):
+            return "the columns that tell which views are present must be 0 or 1"
+        return None if np.all(np.any(marks > 0, axis=1)) else "a landmark has no view"
+
     def fault(self, dtype: Any, row: int) -> ValueError:
         if len(self.view_weights) == 1:
             return super().fault(dtype, row)
@@ -151,6 +185,17 @@ class GraphMap(BaseMap):
             f"Sample {row} has no view in common with any landmark, so nobody is near it. Leave it out, or give "
             "it a view that others have; predict with noise_threshold labels such samples -1."
         )
+
+
+def _in_order(rows: csr_array | None) -> bool:
+    """Whether sparse rows could be made of their parts, and have each column once, in order."""
+    if rows is None:
+        return False
+    try:
+        rows.check_format(full_check=True)
+    except ValueError:
+        return False
+    return bool(rows.has_canonical_format)
 
 
 def embedded(found: Neighbours, loading: Array, xp: Any) -> Array:

@@ -16,13 +16,14 @@ PRECISIONS = "float32 float64"
 class PlainEntry(NamedTuple):
     """A value beside the arrays: an int or float from ``low`` on, a flag, or one of some words.
 
-    Of floats that are ``positive`` the squares are, too.
+    Of floats that are ``positive`` the squares are, too. One that is ``squared`` is a square, and above zero.
     """
 
     kind: type
     low: int = 0
     positive: bool = False
     words: tuple[str, ...] = ()
+    squared: bool = False
 
 
 class ArrayEntry(NamedTuple):

@@ -169,6 +169,8 @@ def map_packing(entry: Mapping[str, Any]) -> Packing:
 
 
 def _check_of(entry: PlainEntry) -> Check:
+    if entry.squared:
+        return number(smallest("float64") ** 2, largest("float64") ** 2)
     if entry.kind is float:
         return _LENGTH if entry.positive else number(entry.low, largest("float64"))
     if entry.kind is int:
