@@ -205,7 +205,7 @@ GUARDS: dict[str, str] = {
     "features.graph.agreement.COMPARED_ROWS": _SPEED,
     "features.graph.agreement.CLEAR": _GRAPH,
     "features.graph.build._TYPICAL_ROWS": "a median, which more rows do not change by a percent",
-    "features.graph.build.MORE_DIRECTIONS": _GRAPH,
+    "features.graph.distances.NORMAL_QUARTILES": "of the normal distribution",
     "features.graph.edge._POINTS": "a median of a known law, to three digits",
     "features.graph.neighbours.TILE_NUMBERS": _SPEED,
     "features.graph.neighbours._GROUPS": _SPEED,

@@ -34,26 +34,38 @@ def agreement(first: NDArray[np.integer], second: NDArray[np.integer], weight: F
     return 1.0 if one == other == 1 else (both - chance) / ((one + other) / 2 - chance)
 
 
-def halves_agree(rows: Rows, graph: Graph, size: GraphSize, rng: np.random.Generator) -> float:
-    """What graphs on two halves of the landmarks agree on, about some of the rows."""
+def halves_agree(rows: Rows, graph: Graph, size: GraphSize, rng: np.random.Generator) -> dict[int, float]:
+    """What graphs on two halves of the landmarks agree on about some of the rows, by the number of directions."""
     kept, weight = draw_by_weight(rng.standard_exponential(len(rows.weight)), rows.weight, COMPARED_ROWS)
     some = rows._replace(X=rows.X[kept], weight=weight)
     order = rng.permutation(graph.landmarks.rows.shape[0])
-    first, second = (_labels(some, graph, np.sort(half), size) for half in (order[::2], order[1::2]))
-    return agreement(first, second, weight)
+    halves = [_half(some, graph, np.sort(half), size) for half in (order[::2], order[1::2])]
+    return {
+        count: agreement(*(_labels(some, half, count) for half in halves), weight) for count in size.directions
+    }
 
 
-def _labels(rows: Rows, graph: Graph, half: NDArray[np.integer], size: GraphSize) -> NDArray[np.integer]:
+def _half(rows: Rows, graph: Graph, half: NDArray[np.integer], size: GraphSize) -> Graph:
     landmarks = replace(graph.landmarks, rows=graph.landmarks.rows[half])
-    return rows.tools.cluster(tied_graph(rows, graph.placing, landmarks, size).features, rows.weight)
+    return tied_graph(rows, graph.placing, landmarks, size)
+
+
+def _labels(rows: Rows, graph: Graph, n_directions: int) -> NDArray[np.integer]:
+    return rows.tools.cluster(graph.along(n_directions).features, rows.weight)
 
 
 def plain_graph(
     rows: Rows, placing: Placing, drawn: Any, size: GraphSize, rng: np.random.Generator
 ) -> tuple[Graph, float]:
-    """The graph of rows as they are, and what halves of its landmarks agree on."""
+    """The graph of rows as they are, along as many directions as its halves agree on best, and how much that is.
+
+    One direction for each cluster is enough for pieces and small clusters; one more tells apart clusters that are
+    not cut off, and splits the largest where all are.
+    """
     graph = build_graph(rows, placing, drawn, size)
-    return graph, halves_agree(rows, graph, size, rng)
+    agreed = halves_agree(rows, graph, size, rng)
+    best = max(agreed, key=lambda count: (agreed[count], -count))
+    return graph.along(best), agreed[best]
 
 
 def clearest_graph(
@@ -68,6 +80,5 @@ def clearest_graph(
         return graph, agreed
     kept, weight = draw_by_weight(rng.standard_exponential(len(rows.weight)), rows.weight, COMPARED_ROWS)
     directions = projection(rows.X[kept], weight, placing.offsets, size.n_clusters)
-    edged = build_graph(rows, replace(placing, projection=directions), drawn, size)
-    above = halves_agree(rows, edged, size, rng)
+    edged, above = plain_graph(rows, replace(placing, projection=directions), drawn, size, rng)
     return (edged, above) if 1 - above < (1 - agreed) / 2 else (graph, agreed)

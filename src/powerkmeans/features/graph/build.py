@@ -21,8 +21,6 @@ from powerkmeans.types import Float64Array, array_namespace
 
 # landmarks between which the usual distance of a view is taken
 _TYPICAL_ROWS = 500
-# directions beyond one for each cluster: the first tells of degrees alone, so clusters share the others
-MORE_DIRECTIONS = 1
 
 Labels = NDArray[np.integer]
 
@@ -43,6 +41,11 @@ class GraphSize:
     n_neighbors: int
     n_clusters: int
 
+    @property
+    def directions(self) -> tuple[int, ...]:
+        """How many directions a graph may have: as many as clusters, or one more; in a single one all are alike."""
+        return (self.n_clusters, self.n_clusters + 1) if self.n_clusters > 1 else (2,)
+
 
 @dataclass(frozen=True)
 class Graph:
@@ -61,6 +64,11 @@ class Graph:
     usual: float
     n_pieces: int
 
+    def along(self, n_directions: int) -> Graph:
+        """The graph with fewer directions."""
+        values, loading = self.spectrum
+        return replace(self, spectrum=Spectrum(values[:n_directions], loading[:, :n_directions]))
+
     @property
     def features(self) -> Float64Array:
         """The sampled rows in the graph's coordinates, at unit length."""
@@ -75,7 +83,7 @@ def build_graph(rows: Rows, placing: Placing, drawn: Any, size: GraphSize) -> Gr
     first = tied_graph(rows, placing, landmarks, size)
     if landmarks.n_views == 1:
         return first
-    labels = rows.tools.cluster(first.features, rows.weight)
+    labels = rows.tools.cluster(first.along(size.directions[0]).features, rows.weight)
     return tied_graph(rows, placing, replace(landmarks, weights=view_weights(rows, first, labels)), size)
 
 
@@ -104,7 +112,7 @@ def tied_graph(rows: Rows, placing: Placing, landmarks: Landmarks, size: GraphSi
         if n_pieces <= size.n_clusters or count >= landmarks.rows.shape[0] - 1:
             break
         count = min(2 * count, landmarks.rows.shape[0] - 1)
-    directions = spectrum(shares, rows.weight, size.n_clusters + MORE_DIRECTIONS)
+    directions = spectrum(shares, rows.weight, size.directions[-1])
     usual = weighted_median(found.reach, rows.weight)
     return Graph(placing, landmarks, count, directions, shares, usual, n_pieces)
 
