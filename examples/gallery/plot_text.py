@@ -69,6 +69,6 @@ for axis, (name, model) in zip(axes, models.items(), strict=True):
         left += counts
     axis.set_yticks(range(len(order)), [top_words(model.labels_, cluster) for cluster in order])
     axis.set_title(f"{name}: accuracy {clustering_accuracy(y, model.labels_):.2f}")
-    axis.set_xlabel("texts")
+    axis.set(xlabel="texts", xlim=(0, 650))
 axes[1].legend(frameon=False, title="written about")
 plt.show()
