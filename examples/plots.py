@@ -43,7 +43,7 @@ def spoilt_digits() -> tuple[Step, np.ndarray]:
 
 @cache
 def three_views() -> MultiViewPowerKMeans:
-    return MultiViewPowerKMeans(10, random_state=0).fit(spoilt_digits()[0].views)
+    return MultiViewPowerKMeans(10, feature_map="nystroem", random_state=0).fit(spoilt_digits()[0].views)
 
 
 @cache
@@ -96,7 +96,8 @@ def sensitivity() -> Any:
 def dimension() -> Any:
     """Accuracy by the number of random features."""
     X, y = load_digits(return_X_y=True)
-    return DimensionDisplay.from_estimator(KernelPowerKMeans(10, random_state=0), X[:600], y[:600], exact=True)
+    model = KernelPowerKMeans(10, feature_map="nystroem", random_state=0)
+    return DimensionDisplay.from_estimator(model, X[:600], y[:600], exact=True)
 
 
 def splits() -> Any:
