@@ -42,8 +42,8 @@ X = csr_array(np.array([text(words[topic]) for topic in y], dtype=float))
 print(f"{X.shape[0]} texts, {X.shape[1]} words, {X.nnz / np.prod(X.shape):.0%} of the counts are not zero")
 
 # %%
-# Landmarks of a kernel, and the graph. Where topics have hardly a word in common it may be the other way round: the
-# guide to the graph says why, among its limits.
+# Landmarks of a kernel, and the graph. Where topics have hardly a word in common it may be the other way round:
+# the guide to the graph says why, among its limits.
 models = {
     name: KernelPowerKMeans(len(TOPICS), feature_map=name, metric="cosine", random_state=0).fit(X)
     for name in ("nystroem", "graph")
