@@ -1,4 +1,4 @@
-"""The pictures of docs/plots.md, choosing_k.md and how_it_works.md: one function each, the shortest code for it.
+"""The pictures of docs/plots.md, choosing_k.md, how_it_works.md and graph.md: one function each, in short code.
 
 python examples/plots.py [--output demo_output] [--style dark_background] [--only splits convergence]
 
@@ -43,7 +43,7 @@ def spoilt_digits() -> tuple[Step, np.ndarray]:
 
 @cache
 def three_views() -> MultiViewPowerKMeans:
-    return MultiViewPowerKMeans(10, random_state=0).fit(spoilt_digits()[0].views)
+    return MultiViewPowerKMeans(10, feature_map="nystroem", random_state=0).fit(spoilt_digits()[0].views)
 
 
 @cache
@@ -96,7 +96,8 @@ def sensitivity() -> Any:
 def dimension() -> Any:
     """Accuracy by the number of random features."""
     X, y = load_digits(return_X_y=True)
-    return DimensionDisplay.from_estimator(KernelPowerKMeans(10, random_state=0), X[:600], y[:600], exact=True)
+    model = KernelPowerKMeans(10, feature_map="nystroem", random_state=0)
+    return DimensionDisplay.from_estimator(model, X[:600], y[:600], exact=True)
 
 
 def splits() -> Any:
@@ -108,13 +109,23 @@ def splits() -> Any:
     return SplitDisplay.from_estimator(model.fit(X))
 
 
-def annealing() -> Any:
-    """Paths of centroids from the mean to their clusters: the gallery's script."""
+def of_gallery(name: str) -> Any:
+    """The last picture of a script of the gallery."""
     import matplotlib.pyplot as plt
 
     plt.ioff()
-    script = Path(__file__).parent / "gallery" / "plot_annealing.py"
+    script = Path(__file__).parent / "gallery" / f"plot_{name}.py"
     return SimpleNamespace(figure_=runpy.run_path(str(script))["figure"])
+
+
+def annealing() -> Any:
+    """Paths of centroids from the mean to their clusters."""
+    return of_gallery("annealing")
+
+
+def shapes() -> Any:
+    """Clusters that are no balls: k-means, landmarks and the graph."""
+    return of_gallery("shapes")
 
 
 def choice() -> Any:
@@ -133,8 +144,8 @@ def choice_splits() -> Any:
 
 
 PICTURES: list[Callable[[], Any]] = [
-    convergence, membership, embedding, views, sensitivity, dimension, splits, annealing, choice, choice_noise,
-    choice_splits,
+    convergence, membership, embedding, views, sensitivity, dimension, splits, annealing, shapes, choice,
+    choice_noise, choice_splits,
 ]  # fmt: skip
 
 

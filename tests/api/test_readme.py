@@ -6,9 +6,6 @@ import re
 from pathlib import Path
 
 import numpy as np
-import pytest
-
-from powerkmeans.exceptions import DataGuidanceWarning
 
 
 def test_the_readme_example_runs():
@@ -18,10 +15,9 @@ def test_the_readme_example_runs():
     exec(first, names)
     assert len(np.unique(names["model"].labels_)) == 10
     assert names["clustering_accuracy"](names["y"], names["model"].labels_) > 0.6
-    with pytest.warns(DataGuidanceWarning, match="view 'noise' .* has nothing to do with the clusters"):
-        exec(second, names)
+    exec(second, names)
     assert names["clustering_accuracy"](names["y"], names["model"].labels_) > 0.6
-    assert np.argmin(names["model"].view_weights_) == 2
+    assert names["model"].view_weights_[2] < 0.02
     threshold = np.quantile(names["scores"], 0.98)
     noise = names["model"].predict(names["views"], noise_threshold=threshold) == -1
     assert abs(np.mean(noise) - 0.02) < 0.002
