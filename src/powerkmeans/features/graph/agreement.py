@@ -40,9 +40,8 @@ def halves_agree(rows: Rows, graph: Graph, size: GraphSize, rng: np.random.Gener
     some = rows._replace(X=rows.X[kept], weight=weight)
     order = rng.permutation(graph.landmarks.rows.shape[0])
     halves = [_half(some, graph, np.sort(half), size) for half in (order[::2], order[1::2])]
-    return {
-        count: agreement(*(_labels(some, half, count) for half in halves), weight) for count in size.directions
-    }
+    labels = {count: [_labels(some, half, count) for half in halves] for count in size.directions}
+    return {count: agreement(first, second, weight) for count, (first, second) in labels.items()}
 
 
 def _half(rows: Rows, graph: Graph, half: NDArray[np.integer], size: GraphSize) -> Graph:

@@ -43,7 +43,7 @@ class GraphSize:
 
     @property
     def directions(self) -> tuple[int, ...]:
-        """How many directions a graph may have: as many as clusters, or one more; in a single one all are alike."""
+        """How many directions a graph may have: as many as clusters, or one more; in one alone all are alike."""
         return (self.n_clusters, self.n_clusters + 1) if self.n_clusters > 1 else (2,)
 
 
