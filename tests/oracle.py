@@ -188,8 +188,9 @@ def online_step(chunk, centers, s, running_mass, running_moment, weight_of_runni
 def neighbour_shares(distances, r):
     """``z_i`` of one row, by its squared distances to all landmarks, and its reach, the distance to the r-th.
 
-    ``None`` is the distance to a landmark that shares no view with it. A landmark at distance zero is the row itself, and gets the distance of the next one. ``z_ij`` is in proportion
-    to ``(d - D_ij)_+``, ``d`` the distance to the first landmark beyond the r nearest; even where that is zero.
+    ``None`` is the distance to a landmark that shares no view with it. A landmark at distance zero is the row
+    itself, and gets the distance of the next one. ``z_ij`` is in proportion to ``(d - D_ij)_+``, ``d`` the distance
+    to the first landmark beyond the r nearest; even where that is zero.
     """
     known = [(value, j) for j, value in enumerate(distances) if value is not None]
     known.sort()
@@ -205,7 +206,7 @@ def neighbour_shares(distances, r):
 
 
 def fused_distance(x, c, alpha, typical):
-    """``sum_l alpha_l D_l / typical_l`` over lists of views; a view that one of the two lacks (None) counts as 1."""
+    """``sum_l alpha_l D_l / typical_l`` over lists of views; one that either lacks (None) counts as 1."""
     total, shared = 0.0, False
     for x_l, c_l, weight, usual in zip(x, c, alpha, typical, strict=True):
         if x_l is None or c_l is None:

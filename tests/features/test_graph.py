@@ -79,7 +79,7 @@ def close(found, expected):
 @pytest.mark.parametrize("weight", [None, WEIGHT])
 @pytest.mark.parametrize("n_components", [40, "auto"])
 def test_coordinates_of_one_view(form, weight, n_components):
-    settings = {"feature_map": "graph", "n_neighbors": 6, "random_state": 0, "advice": False}
+    settings = {"feature_map": "graph", "n_neighbors": 6, "random_state": 0, "advice": False, "anneal_factor": 1.3}
     model = KernelPowerKMeans(3, n_components=n_components, **settings).fit(form(X), sample_weight=weight)
     base = model._fit.model.maps[0].base
     ones = np.ones(len(X)) if weight is None else weight
@@ -189,7 +189,8 @@ def test_weights_of_views_by_loops():
         ]
         shares.append(oracle.view_share(np.array(z), labels[has].tolist(), weight[has].tolist()))
         assert view_share(some, graph, view, labels) == pytest.approx(shares[-1], abs=1e-9)
-    assert shares[0] > 0.5 > 0.2 > shares[1]
+    assert shares[0] > 0.5
+    assert shares[1] < 0.2
     expected = oracle.view_weights(shares)
     assert view_weights(some, graph, labels) == pytest.approx(expected, abs=1e-9)
     assert graph.landmarks.weights == pytest.approx(expected, abs=1e-9)

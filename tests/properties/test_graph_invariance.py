@@ -23,12 +23,12 @@ ANSWERS = ("predict", "predict_proba", "transform", "outlier_score")
 
 
 def fitted(rows, k=3, weight=None, **parameters):
-    parameters = {"feature_map": "graph", "random_state": 0, **parameters}
+    parameters = {"feature_map": "graph", "random_state": 0, "anneal_factor": 1.3, **parameters}
     return KernelPowerKMeans(k, **parameters).fit(rows, sample_weight=weight)
 
 
 def several(views, k=3, weight=None, **parameters):
-    parameters = {"feature_map": "graph", "random_state": 0, **parameters}
+    parameters = {"feature_map": "graph", "random_state": 0, "anneal_factor": 1.3, **parameters}
     return MultiViewPowerKMeans(k, **parameters).fit(views, sample_weight=weight)
 
 
@@ -195,7 +195,7 @@ def test_what_is_saved_pickled_or_cloned(form, tmp_path):
 
 def test_streams():
     order = np.random.default_rng(0).permutation(len(X))
-    model = KernelPowerKMeans(3, feature_map="graph", random_state=0)
+    model = KernelPowerKMeans(3, feature_map="graph", anneal_factor=1.3, random_state=0)
     for chunk in np.split(order, 6):
         model.partial_fit(X[chunk])
     assert same(model.predict(X), Y)

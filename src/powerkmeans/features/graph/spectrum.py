@@ -10,6 +10,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import eigsh
 
 from powerkmeans.features.graph.neighbours import Neighbours
+from powerkmeans.support.precision import ROUNDING
 from powerkmeans.types import Float64Array
 
 # tau: what the mean degree adds to every landmark's; without it a few far rows take whole directions
@@ -78,8 +79,13 @@ def _placed(directions: Float64Array, members: Any, size: int) -> Float64Array:
 
 
 def _largest(values: Float64Array, vectors: Float64Array, raised: Float64Array, count: int) -> Spectrum:
-    """The largest eigenpairs of all pieces; what is rounding is dropped."""
-    order = np.argsort(-values, kind="stable")[:count]
+    """The largest eigenpairs of all pieces; what is rounding is dropped.
+
+    Every piece has the eigenvalue one: those that are equal to rounding stay in the order of the pieces, so that
+    the order of coordinates, and with it where runs begin, does not hang on rounding.
+    """
+    level = np.round(values / (ROUNDING * np.max(values)))
+    order = np.argsort(-level, kind="stable")[:count]
     order = order[values[order] > len(raised) * np.finfo(np.float64).eps * values[order[0]]]
     signs = np.where(np.sum(vectors[:, order] ** 3, axis=0) < 0, -1.0, 1.0)
     loading = vectors[:, order] * signs / np.sqrt(raised)[:, None] / np.sqrt(values[order])
