@@ -189,7 +189,7 @@ def neighbour_shares(distances, r):
     """``z_i`` of one row, by its squared distances to all landmarks, and its reach, the distance to the r-th.
 
     ``None`` is the distance to a landmark that shares no view with it. A landmark at distance zero is the row
-    itself, and gets the distance of the next one. ``z_ij`` is in proportion to ``(d - D_ij)_+``, ``d`` the distance
+    itself, and gets the distance of the next one. ``z_ij`` is in proportion to ``(d - D_ij)_+``, ``d`` that
     to the first landmark beyond the r nearest; even where that is zero.
     """
     known = [(value, j) for j, value in enumerate(distances) if value is not None]
@@ -205,14 +205,20 @@ def neighbour_shares(distances, r):
     return z, near[-1][0]
 
 
-def fused_distance(x, c, alpha, typical):
-    """``sum_l alpha_l D_l / typical_l`` over lists of views; one that either lacks (None) counts as 1."""
+def fused_distance(x, c, alpha, typical, spread):
+    """``sum_l alpha_l h_l / spread_l``, ``h_l = D_l / (D_l + typical_l)``; of one view ``D`` itself.
+
+    A view that one of the two lacks (None) counts as usually far, ``h = 1/2``; None if none of weight is shared.
+    """
+    if len(x) == 1:
+        return squared_distance(x[0], c[0])
     total, shared = 0.0, False
-    for x_l, c_l, weight, usual in zip(x, c, alpha, typical, strict=True):
+    for x_l, c_l, weight, usual, width in zip(x, c, alpha, typical, spread, strict=True):
         if x_l is None or c_l is None:
-            total += weight
+            total += weight / width * 0.5
         else:
-            total += weight * squared_distance(x_l, c_l) / usual
+            square = squared_distance(x_l, c_l)
+            total += weight / width * square / (square + usual)
             shared = shared or weight > 0
     return total if shared else None
 

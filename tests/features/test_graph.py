@@ -12,7 +12,7 @@ from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
 from powerkmeans.features.graph import spectrum
 from powerkmeans.features.graph.agreement import agreement
 from powerkmeans.features.graph.build import GraphSize, Rows, build_graph, tied_graph, view_share, view_weights
-from powerkmeans.features.graph.distances import Landmarks, Measure, typical_distance
+from powerkmeans.features.graph.distances import Landmarks, Measure, usual_distances
 from powerkmeans.features.graph.edge import above_edge, noise_median, projection
 from powerkmeans.features.graph.neighbours import neighbours, smallest
 from powerkmeans.features.graph.placing import Placing, origin_of
@@ -36,12 +36,13 @@ def views_of(rows, splits, present):
     ]
 
 
-def expected_shares(rows, landmarks, alpha, typical, r):
+def expected_shares(rows, landmarks, base):
     """``Z`` and how far each row reaches, by loops."""
     parts = []
     for x in rows:
-        distances = [oracle.fused_distance(x, c, alpha, typical) for c in landmarks]
-        parts.append(oracle.neighbour_shares(distances, r))
+        usual = base.weights, base.typical, base.spread
+        distances = [oracle.fused_distance(x, c, *usual) for c in landmarks]
+        parts.append(oracle.neighbour_shares(distances, base.n_neighbors))
     return np.array([z for z, _ in parts]), np.array([reach for _, reach in parts])
 
 
@@ -56,15 +57,11 @@ def landmarks_of(base, splits):
 def check_map(base, rows, weight, new, splits=()):
     """All that a map says of training rows and of new ones, against loops over its own landmarks."""
     landmarks = landmarks_of(base, splits)
-    plain = len(base.weights) == 1
-    alpha, typical = ([1.0], [1.0]) if plain else (base.weights, base.typical)
-    Z, reach = expected_shares(rows, landmarks, alpha, typical, base.n_neighbors)
+    Z, reach = expected_shares(rows, landmarks, base)
     phi, loading, mu = oracle.graph_coordinates(Z, weight, base.n_outputs + 1)
     assert mu[-2] - mu[-1] > 1e-4, "no gap at the last direction"
     phi = oracle.unit_rows(Z @ loading[:, :-1])
-    new_phi = oracle.unit_rows(
-        expected_shares(new, landmarks, alpha, typical, base.n_neighbors)[0] @ loading[:, :-1]
-    )
+    new_phi = oracle.unit_rows(expected_shares(new, landmarks, base)[0] @ loading[:, :-1])
     order = np.argsort(reach)
     half = np.searchsorted(np.cumsum(np.asarray(weight)[order]), np.sum(weight) / 2)
     assert base.usual == pytest.approx(reach[order[half]], rel=0.2)
@@ -108,10 +105,10 @@ def test_a_view_that_two_do_not_share_counts_as_usually_far():
     rng = np.random.default_rng(0)
     present = make_present(12, 3, rng, 0.5)
     rows = np.hstack([rng.normal(size=(12, 6)) * np.repeat(present, 2, axis=1), present])
-    alpha, typical = np.array([0.5, 0.3, 0.2]), np.array([1.5, 0.7, 2.0])
-    landmarks = Landmarks(rows[5:], (0, 2, 4, 6), alpha, typical)
+    usual = np.array([0.5, 0.3, 0.2]), np.array([1.5, 0.7, 2.0]), np.array([0.2, 0.1, 0.3])
+    landmarks = Landmarks(rows[5:], (0, 2, 4, 6), *usual)
     parts = views_of(rows[:, :6], [2, 4], present)
-    expected = [[oracle.fused_distance(x, c, alpha, typical) for c in parts[5:]] for x in parts]
+    expected = [[oracle.fused_distance(x, c, *usual) for c in parts[5:]] for x in parts]
     expected = np.array([[np.inf if value is None else value for value in line] for line in expected])
     assert np.any(np.isinf(expected))
     measure = Measure(landmarks, np)
@@ -122,7 +119,7 @@ def test_a_view_that_two_do_not_share_counts_as_usually_far():
 
 def test_views_of_weight_zero_are_not_shared():
     rows = np.array([[1.0, 0.0, 1, 0], [0.0, 2.0, 0, 1], [1.5, 0.0, 1, 0], [0.0, 1.0, 0, 1]])
-    landmarks = Landmarks(rows[2:], (0, 1, 2), np.array([1.0, 0.0]), np.ones(2))
+    landmarks = Landmarks(rows[2:], (0, 1, 2), np.array([1.0, 0.0]), np.ones(2), np.ones(2))
     found = neighbours(rows[:2], landmarks, 1, np)
     assert found.share[0].tolist() == [1.0]
     assert np.all(np.isnan(found.share[1]))
@@ -130,19 +127,19 @@ def test_views_of_weight_zero_are_not_shared():
 
 def test_a_row_is_no_neighbour_of_itself():
     rows = np.array([[0.0], [1.0], [3.0], [7.0], [20.0]])
-    found = neighbours(rows, Landmarks(rows, (0, 1), np.ones(1), np.ones(1)), 2, np)
+    found = neighbours(rows, Landmarks(rows, (0, 1), np.ones(1), np.ones(1), np.ones(1)), 2, np)
     assert found.itself.all()
     # the first: itself and the next at distance 1 each, the edge at 9
     assert found.share[0].tolist() == [0.5, 0.5]
     assert found.reach[0] == 1
-    beside = neighbours(rows + 0.1, Landmarks(rows, (0, 1), np.ones(1), np.ones(1)), 2, np)
+    beside = neighbours(rows + 0.1, Landmarks(rows, (0, 1), np.ones(1), np.ones(1), np.ones(1)), 2, np)
     assert not beside.itself.any()
     assert beside.share[0, 0] > 0.5
 
 
 def test_rows_that_are_all_equally_far_stay_apart():
     rows = np.eye(9)
-    found = neighbours(rows, Landmarks(rows, (0, 9), np.ones(1), np.ones(1)), 3, np)
+    found = neighbours(rows, Landmarks(rows, (0, 9), np.ones(1), np.ones(1), np.ones(1)), 3, np)
     assert found.index[:, 0].tolist() == list(range(9))
     assert found.index[:, 1:].tolist() == [[1, 2]] + [[0, 2]] + [[0, 1]] * 7
     assert np.all(found.share == pytest.approx(1 / 3))
@@ -206,11 +203,14 @@ def test_a_landmark_is_judged_by_other_rows_alone():
 def test_the_usual_distance_is_a_median():
     X = np.random.default_rng(0).normal(size=(30, 3))
     pairs = [oracle.squared_distance(X[i], X[j]) for i in range(30) for j in range(i)]
-    assert typical_distance(X) == pytest.approx(np.median(pairs))
-    assert typical_distance(np.vstack([X, [[1e12] * 3]])) < 2 * np.median(pairs)
+    assert usual_distances(X)[0] == pytest.approx(np.median(pairs))
+    share = [d / (d + np.median(pairs)) for d in pairs]
+    quartiles = np.quantile(share, 0.75) - np.quantile(share, 0.25)
+    assert usual_distances(X)[1] == pytest.approx(quartiles / 1.349)
+    assert usual_distances(np.vstack([X, [[1e12] * 3]]))[0] < 2 * np.median(pairs)
     rare = np.zeros((30, 1))
     rare[0] = 1
-    assert typical_distance(rare) == pytest.approx(29 * 2 / (30 * 29))  # most are equal: the mean
+    assert usual_distances(rare)[0] == pytest.approx(29 * 2 / (30 * 29))  # most are equal: the mean
 
 
 @pytest.mark.parametrize(("n", "d"), [(400, 40), (60, 300)])
@@ -280,7 +280,7 @@ def test_typicality_by_loops():
     base, clusters = opened(model._fit.model, *_views(model, X))[1]
     landmarks = landmarks_of(base, ())
     far = np.vstack([X, [[30.0] * 4]])
-    Z, reach = expected_shares([[x] for x in far], landmarks, [1.0], [1.0], 6)
+    Z, reach = expected_shares([[x] for x in far], landmarks, base)
     which = np.argmax(clusters, axis=1).tolist()
     expected = [oracle.graph_typicality(z, d, base.usual, which) for z, d in zip(Z, reach, strict=True)]
     assert model.typicality(far) == pytest.approx(expected, abs=1e-9)

@@ -84,9 +84,9 @@ def test_what_the_files_hold(views, sparse):
         ("landmarks", lambda a: np.hstack([a[:, :-2], 0 * a[:, -2:]]), "map0: a landmark has no view"),
         ("origin", lambda a: a + 1, "which views are present must be 0 or 1"),
         ("origin", lambda a: a[:-1], "'map0.origin' has 6 entries, but d2 is 7"),
-        ("loading", lambda a: a[:, :-1], "'map0.loading' has 3 entries, but p2 is 4"),
+        ("loading", lambda a: a[:, :-1], "'map0.loading' has 2 entries, but p2 is 3"),
         ("loading", lambda a: a * np.inf, "'map0.loading' holds numbers outside"),
-        ("mean", lambda a: a[:-1], "'map0.mean' has 3 entries, but p2 is 4"),
+        ("mean", lambda a: a[:-1], "'map0.mean' has 2 entries, but p2 is 3"),
     ],
 )
 def test_arrays_are_held_to_the_table(views, tmp_path, name, change, match):

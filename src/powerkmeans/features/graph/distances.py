@@ -135,7 +135,7 @@ class Measure:
             if not xp.all(both == 1):
                 share = xp.where(both > 0, share, xp.full_like(share, 0.5))
             total += landmarks.weights[view] / landmarks.spread[view] * share
-            none = none & (both == 0)
+            none = none & ((both == 0) | (landmarks.weights[view] == 0))
         return xp.where(none, xp.full_like(total, xp.inf), total)
 
 
