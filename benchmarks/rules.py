@@ -204,6 +204,8 @@ _RARE = "bounds work on data that no set here has"
 GUARDS: dict[str, str] = {
     "features.graph.agreement.COMPARED_ROWS": _SPEED,
     "features.graph.agreement.CLEAR": _GRAPH,
+    "features.graph.agreement.FEW_DRAWS": _GRAPH,
+    "features.graph.agreement.FEW_LANDMARKS": _SPEED,
     "features.graph.build._TYPICAL_ROWS": "a median, which more rows do not change by a percent",
     "features.graph.distances.NORMAL_QUARTILES": "of the normal distribution",
     "features.graph.edge._POINTS": "a median of a known law, to three digits",

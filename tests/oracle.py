@@ -189,8 +189,8 @@ def neighbour_shares(distances, r):
     """``z_i`` of one row, by its squared distances to all landmarks, and its reach, the distance to the r-th.
 
     ``None`` is the distance to a landmark that shares no view with it. A landmark at distance zero is the row
-    itself, and gets the distance of the next one. ``z_ij`` is in proportion to ``(d - D_ij)_+``, ``d`` that
-    to the first landmark beyond the r nearest; even where that is zero.
+    itself, and gets the distance of the next one. ``z_ij`` is in proportion to ``(d - D_ij)_+``, ``d`` that to the
+    first landmark beyond the r nearest; even where that is zero.
     """
     known = [(value, j) for j, value in enumerate(distances) if value is not None]
     known.sort()

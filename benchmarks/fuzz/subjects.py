@@ -75,7 +75,11 @@ def _view_models() -> list[tuple[str, Any, Any]]:
         begun.partial_fit({name: view[start : start + 5] for name, view in left.items()})
     sparse = csr_array(np.where(np.abs(X) > 1, X, 0))
     dry = KernelPowerKMeans(2, feature_map="rff", **common).partial_fit(sparse[:7]).partial_fit(sparse[7:10])
+    graph = {"feature_map": "graph", "n_neighbors": 4, "anneal_factor": 1.3, "advice": False, "random_state": 0}
+    fused = MultiViewPowerKMeans(3, **graph).fit(views)
+    ties = KernelPowerKMeans(3, **graph).fit(sparse)
     made = [("views", several, views), ("columns of a table", table, X)]
+    made += [("graph of views", fused, views), ("graph of sparse rows", ties, sparse)]
     return [*made, ("begun", begun, left), ("begun with sparse rows", dry, sparse)]
 
 

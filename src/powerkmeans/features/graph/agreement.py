@@ -16,6 +16,8 @@ from powerkmeans.types import Float64Array
 
 # rows that two graphs are compared on
 COMPARED_ROWS = 4000
+# ways to halve landmarks that are so few
+FEW_DRAWS, FEW_LANDMARKS = 3, 600
 # where halves agree on this much the graph is clear as it is
 CLEAR = 0.5
 
@@ -35,13 +37,22 @@ def agreement(first: NDArray[np.integer], second: NDArray[np.integer], weight: F
 
 
 def halves_agree(rows: Rows, graph: Graph, size: GraphSize, rng: np.random.Generator) -> dict[int, float]:
-    """What graphs on two halves of the landmarks agree on about some of the rows, by the number of directions."""
+    """What graphs on two halves of the landmarks agree on about some of the rows, by the number of directions.
+
+    The median over several ways to halve few landmarks, of which one may be unlucky.
+    """
     kept, weight = draw_by_weight(rng.standard_exponential(len(rows.weight)), rows.weight, COMPARED_ROWS)
     some = rows._replace(X=rows.X[kept], weight=weight)
+    draws = FEW_DRAWS if graph.landmarks.rows.shape[0] <= FEW_LANDMARKS else 1
+    found = [_agreed(some, graph, size, rng) for _ in range(draws)]
+    return {count: float(np.median([one[count] for one in found])) for count in size.directions}
+
+
+def _agreed(rows: Rows, graph: Graph, size: GraphSize, rng: np.random.Generator) -> dict[int, float]:
     order = rng.permutation(graph.landmarks.rows.shape[0])
-    halves = [_half(some, graph, np.sort(half), size) for half in (order[::2], order[1::2])]
-    labels = {count: [_labels(some, half, count) for half in halves] for count in size.directions}
-    return {count: agreement(first, second, weight) for count, (first, second) in labels.items()}
+    halves = [_half(rows, graph, np.sort(half), size) for half in (order[::2], order[1::2])]
+    labels = {count: [_labels(rows, half, count) for half in halves] for count in size.directions}
+    return {count: agreement(first, second, rows.weight) for count, (first, second) in labels.items()}
 
 
 def _half(rows: Rows, graph: Graph, half: NDArray[np.integer], size: GraphSize) -> Graph:
