@@ -229,17 +229,18 @@ def test_given_centroids():
     again = fitted(X, init=model.cluster_centers_)
     assert np.array_equal(again.labels_, model.labels_)
     with pytest.raises(
-        ValueError, match=r"expected 5 columns \(points of the data\) or 4 \(points of the feature"
+        ValueError, match=r"expected 5 columns \(points of the data\) or 3 \(points of the feature"
     ):
-        fitted(X, init=np.ones((3, 3)))
+        fitted(X, init=np.ones((3, 4)))
 
 
 def test_given_centroids_of_several_views():
     rows = [0, 50, 100]
-    model = several(VIEWS, init={name: view[rows] for name, view in VIEWS.items()})
+    views = {"a": X[:, :2], "b": X[:, 2:]}
+    model = several(views, init={name: view[rows] for name, view in views.items()})
     assert model.labels_[rows].tolist() == [0, 1, 2]
-    assert [table.shape for table in model.cluster_centers_] == [(3, 4)]
-    again = several(VIEWS, init=model.cluster_centers_)
+    assert [table.shape for table in model.cluster_centers_] == [(3, 3)]
+    again = several(views, init=model.cluster_centers_)
     assert np.array_equal(again.labels_, model.labels_)
     table = X[rows][:, :3]  # the same for both, which are as wide: points of the data
     assert np.array_equal(several(VIEWS, init=[table, table]).labels_[rows[:1]], [0])

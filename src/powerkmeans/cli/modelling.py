@@ -29,7 +29,7 @@ class ModelOptions:
     """The options that say how clusters are looked for."""
 
     n_clusters: int
-    feature_map: str = "auto"
+    feature_map: str = "nystroem"
     kernel: str = "rbf"
     metric: str | None = None
     scale: str = "standard"

@@ -43,7 +43,7 @@ class KernelPowerKMeans(PowerKMeansBase):
     n_clusters : int, default=8
         Number of clusters.
 
-    feature_map : {"auto", "graph", "nystroem", "rff", "orf", "identity", "exact"}, default="auto"
+    feature_map : {"nystroem", "auto", "graph", "rff", "orf", "identity", "exact"}, default="nystroem"
         Where clusters are looked for. ``"graph"``: coordinates from a graph of landmarks, for clusters of any
         shape; it has no kernel, so other values of ``kernel`` and ``bandwidth`` than the defaults are an error.
         ``"auto"``: the graph where two halves of its landmarks agree, else ``"nystroem"``, which is also taken
@@ -216,7 +216,7 @@ class KernelPowerKMeans(PowerKMeansBase):
         self,
         n_clusters: int = 8,
         *,
-        feature_map: str = "auto",
+        feature_map: str = "nystroem",
         kernel: str = "rbf",
         metric: str = "euclidean",
         bandwidth: str | float = "median",

@@ -69,7 +69,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         Gaussian cloud with its covariance: a view earns weight by its clusters, not by having few dimensions.
         None compares the losses themselves, as in the paper.
 
-    feature_map : {"auto", "graph", "nystroem", "rff", "orf", "identity", "exact"}, default="auto"
+    feature_map : {"nystroem", "auto", "graph", "rff", "orf", "identity", "exact"}, default="nystroem"
         Where clusters are looked for; see :class:`KernelPowerKMeans`. ``"graph"`` makes one graph of all views,
         whose weights it learns by how many of a sample's neighbours in each view are in its cluster; ``entropy``,
         ``view_scaling`` and ``view_baseline`` have no meaning with it. This and the next four may be given once,
@@ -211,7 +211,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         entropy: str | float = "auto",
         view_scaling: str | None = "scatter",
         view_baseline: str | None = "gaussian",
-        feature_map: Any = "auto",
+        feature_map: Any = "nystroem",
         kernel: Any = "rbf",
         metric: Any = "euclidean",
         bandwidth: Any = "median",

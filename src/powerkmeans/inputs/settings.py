@@ -268,7 +268,7 @@ _NEGATIVE_OR_AUTO = word_or(
 _AUTO_OR_COUNT = word_or(("auto",), integer(1), "an int >= 1")
 
 _DEFAULTS = {
-    "feature_map": "auto",
+    "feature_map": "nystroem",
     "kernel": "rbf",
     "metric": "euclidean",
     "bandwidth": "median",
