@@ -103,7 +103,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
 
     n_init : "auto" or int, default="auto"
         Number of runs; see :class:`KernelPowerKMeans`. The one of lowest objective is kept, but a cloud's is kept
-        unless another is lower by more than 0.2 % of the loss.
+        unless another is lower by more than 0.001 % of the loss.
 
     max_iter : int, default=300
         Most iterations of a run, its finish and its moves together.
