@@ -3,7 +3,7 @@
 python -m benchmarks.topics [--seeds 20]
 
 Every seed fits the same texts. The lowest cost is that of any fit to the same features: for landmarks and Fourier
-features, which are others with each seed, the lower of the two. "Before" has moves that pay from 0.2 % of the cost,
+features, which are others with each seed, the lower of two. "Before" has moves that pay from 0.2 % of the cost,
 and none of what helps them in many dimensions.
 """
 
