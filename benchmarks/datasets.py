@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.preprocessing import normalize
 
 Data = tuple[NDArray[np.float64], int]
 
@@ -47,12 +49,47 @@ def repeated(rng: np.random.Generator) -> Data:
     return np.repeat(rows, 20, axis=0)[rng.permutation(1000)], 10
 
 
+@dataclass(frozen=True)
+class Texts:
+    """Word counts of texts that are each about one topic, in rows of unit length: noise is most of the cost.
+
+    sizes : texts about each topic
+    length : mean number of words of a text, beside five
+    common : share of words that all topics have in common
+    """
+
+    sizes: tuple[int, ...]
+    length: int = 60
+    common: float = 0.6
+    n_words: int = 2000
+    tfidf: bool = False
+
+    @property
+    def topics(self) -> NDArray[np.int64]:
+        return np.repeat(np.arange(len(self.sizes)), self.sizes)
+
+    def __call__(self, rng: np.random.Generator) -> Data:
+        every = rng.dirichlet(np.full(self.n_words, 0.3))
+        words = (1 - self.common) * rng.dirichlet(
+            np.full(self.n_words, 0.05), len(self.sizes)
+        ) + self.common * every
+        texts = [rng.multinomial(rng.poisson(self.length) + 5, words[topic]) for topic in self.topics]
+        counts = np.array(texts, dtype=np.float64)
+        if self.tfidf:
+            counts *= 1 + np.log((1 + len(counts)) / (1 + np.count_nonzero(counts, axis=0)))
+        return normalize(counts), len(self.sizes)
+
+
+uneven_topics = Texts((300, 80, 60, 50, 40, 30))
+
+
 FAMILIES: dict[str, Callable[[np.random.Generator], Data]] = {
     "5x5 grid": grid,
     "10 blobs, 2-D": blobs_2d,
     "20 blobs, 10-D": blobs_10d,
     "2x3 nested": nested,
     "95 % repeated": repeated,
+    "6 uneven topics": uneven_topics,
 }
 
 

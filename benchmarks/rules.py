@@ -78,6 +78,10 @@ def _no_moves(task: Any, result: Any, restart: Any, listener: Any) -> Any:
     return result, restart
 
 
+def _none_released(*_: Any) -> None:
+    return None
+
+
 def _not_hardened(task: Any, result: Any, on_iteration: Any) -> Any:
     return result
 
@@ -90,6 +94,7 @@ RULES: dict[str, Rule] = {
     "two starts: cloud alone": Rule("one run, from the cloud", parameters={"init": "cloud"}),
     "two starts: k-means++ alone": Rule("one run, from k-means++", parameters={"init": "k-means++"}),
     "cloud's margin": Rule("the lower cost wins, by however little", {_RUNS + "MARGIN": 0.0}),
+    "cloud's margin: 0.2 %": Rule("the cloud wins unless it costs 0.2 % more", {_RUNS + "MARGIN": 0.002}),
     "start margin: 0": Rule(
         "the cloud begins at 0.8 critical exponents, rows at 1.2; both at it", {_STARTS + "START_MARGIN": 0.0}
     ),
@@ -137,10 +142,17 @@ RULES: dict[str, Rule] = {
     # finish and moves
     "finish as k-means": Rule("the annealing ends as k-means; as it is", {_RUNS + "harden": _not_hardened}),
     "moves": Rule("centroids that serve little are moved; not", {_RUNS + "improve": _no_moves}),
-    "moves' margin": Rule("a move must save 0.2 %; a millionth", {_FITTING + "moves.MARGIN": 1e-6}),
-    "moves' margin: 1 %": Rule("1 %", {_FITTING + "moves.MARGIN": 0.01}),
-    "steps of a split: 1": Rule(
-        "three steps to a cluster's axis, and of 2-means; one", {_SOLVER + "relocate._SPLIT_STEPS": 1}
+    "moves' margin: 0.2 %": Rule("a move must save 0.001 %; 0.2 %", {_FITTING + "moves.MARGIN": 0.002}),
+    "moves' margin: none": Rule("anything", {_FITTING + "moves.MARGIN": 0.0}),
+    "steps of a split: 3": Rule(
+        "ten steps to a cluster's axis, and of 2-means; three", {_SOLVER + "relocate._SPLIT_STEPS": 3}
+    ),
+    "followed splits: 1": Rule(
+        "the three best splits are followed beyond their clusters; the best", {_SOLVER + "relocate._FOLLOWED": 1}
+    ),
+    "followed splits: not": Rule("none", {_SOLVER + "relocate._FOLLOWING_STEPS": 0}),
+    "rows let go": Rule(
+        "rows that only their own pull holds change sides; not", {_FITTING + "moves.release_rows": _none_released}
     ),
     # collapse
     "quick subspace": Rule(

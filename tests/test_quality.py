@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from benchmarks.datasets import FAMILIES
+from benchmarks.datasets import FAMILIES, uneven_topics
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import StandardScaler
 
 from powerkmeans import KernelPowerKMeans
@@ -25,6 +26,39 @@ def test_mean_cost_is_not_above_one_run_of_k_means(family, feature_map):
         ours.append(model.inertia_)
         theirs.append(KMeans(k, n_init=1, random_state=seed).fit(features).inertia_)
     assert np.mean(ours) <= 1.01 * np.mean(theirs)
+
+
+MAPS = {
+    "precomputed": {"feature_map": "exact", "kernel": "precomputed"},
+    "exact": {"feature_map": "exact"},
+    "nystroem": {"n_components": 400},
+    "rff": {"feature_map": "rff", "n_components": 400},
+    "identity": {"feature_map": "identity"},
+}
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_small_clusters_beside_a_large_one_are_found_where_most_of_the_cost_is_noise(name):
+    """No fit costs more than k-means from the topics themselves, however little it costs to cut the large one."""
+    X, k = uneven_topics(np.random.default_rng(0))
+    rows = X @ X.T if name == "precomputed" else X
+    for seed in range(3):
+        model = KernelPowerKMeans(k, random_state=seed, **MAPS[name]).fit(rows)
+        features = rows_of(model, X)
+        start = np.array([features[uneven_topics.topics == j].mean(axis=0) for j in range(k)])
+        best = KMeans(k, init=start, n_init=1, tol=0).fit(features).inertia_
+        assert model.inertia_ <= 1.0001 * best
+
+
+def rows_of(model, X):
+    """What a fitted model clusters, in coordinates."""
+    feature_map = model._fit.model.maps[0]
+    if not feature_map.dual:
+        return feature_map(X, np)
+    values, vectors = np.linalg.eigh(
+        X @ X.T if model.kernel == "precomputed" else rbf_kernel(X, gamma=0.5 / model.bandwidth_**2)
+    )
+    return vectors * np.sqrt(np.maximum(values, 0))
 
 
 REAL = {"iris": (load_iris, 3), "wine": (load_wine, 3), "breast cancer": (load_breast_cancer, 2)}

@@ -321,8 +321,8 @@ def test_a_move_through_coordinates_lands_where_it_is_meant_to():
     stuck /= stuck.sum(axis=1, keepdims=True)
     pairs = np.concatenate([task.prepared.explicit.pair(stuck, view) for view in range(2)], axis=1)
     start = Parameters(pairs, task.uniform_weights())
-    moved = moves._proposal(task, start, task.sample_features(task.stream("moves")))
-    assert task.run_pass(moved, -np.inf).loss < 0.05 * task.run_pass(start, -np.inf).loss
+    change = next(moves._changes(task, start, task.sample_features(task.stream("moves"))))
+    assert task.run_pass(change.start, -np.inf).loss < 0.05 * task.run_pass(start, -np.inf).loss
 
 
 def test_constants_stand_for_all_samples_where_a_sample_is_seen(monkeypatch):

@@ -98,7 +98,7 @@ class KernelPowerKMeans(PowerKMeansBase):
     s_init : "auto" or float < 0, default="auto"
         First exponent. ``"auto"`` starts near the critical exponent, at which clusters begin to separate
         (see :func:`critical_exponent`), finishes with k-means steps, and moves centroids that turn out to be
-        superfluous to where they save more than 0.2 % of the cost. A number gives the paper's annealing from
+        superfluous to where they save more than 0.001 % of the cost. A number gives the paper's annealing from
         there, and nothing else; ``-inf`` gives (kernel) k-means.
 
     anneal_factor : float >= 1, default=1.04
@@ -119,7 +119,7 @@ class KernelPowerKMeans(PowerKMeansBase):
 
     n_init : "auto" or int, default="auto"
         Number of runs; the one of lowest cost is kept, but a cloud's is kept unless another's is more than
-        0.2 % lower. ``"auto"``: two for ``init="auto"`` with ``s_init="auto"`` (cloud and k-means++), else one.
+        0.001 % lower. ``"auto"``: two for ``init="auto"`` with ``s_init="auto"`` (cloud and k-means++), else one.
         With an integer, ``init="auto"`` runs the cloud once and k-means++ for the rest. Given ones are run once.
 
     max_iter : int, default=300

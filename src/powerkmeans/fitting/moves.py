@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -14,7 +14,9 @@ from powerkmeans.fitting.task import Task
 from powerkmeans.models.model import Restart
 from powerkmeans.objective.block import block_labels, prepare
 from powerkmeans.objective.updates import column_scale
-from powerkmeans.solver.relocate import drop_least, propose_move, split_most
+from powerkmeans.solver.holdings import Measure
+from powerkmeans.solver.release import release_rows
+from powerkmeans.solver.relocate import drop_least, propose_moves, split_most
 from powerkmeans.types import (
     Array,
     Block,
@@ -27,9 +29,9 @@ from powerkmeans.types import (
     Status,
 )
 
-# what is better must be so by this share of the loss, be it after a move or from another start; less is within the
-# error of the features
-MARGIN = 0.002
+# what is better must be so by this share of the loss, be it after a move or from another start: rounding is far
+# below it, and a cluster of text, where most of the loss is noise that no centroid explains, not much above
+MARGIN = 1e-5
 
 
 def harden(task: Task, result: SolverResult, on_iteration: OnIteration) -> SolverResult:
@@ -50,23 +52,31 @@ def improve(
     """Make moves for as long as each lowers the hard objective by ``MARGIN``."""
     sample = task.sample_features(task.stream("moves"))
     while result.status is Status.CONVERGED:
-        start = _proposal(task, result.parameters, sample)
-        if start is None:
+        improved = _improved(task, result, restart, sample, listener)
+        if improved is None:
             break
+        result, restart = improved
+    return result, restart
+
+
+def _improved(
+    task: Task, result: SolverResult, restart: Restart, sample: RowSample, listener: Listener
+) -> tuple[SolverResult, Restart] | None:
+    """The run after the first change that pays, or as it is if it has to end; None if no change pays."""
+    for change in _changes(task, result.parameters, sample):
         if _left(task, result) < 1:
             return _ended(result, restart, Status.MAX_ITER)
-        listener.begin(f"move {restart.n_moves + 1}: a centroid goes where it saves more")
-        moved = _continued(task, result, start, listener.iteration)
+        listener.begin(change.words)
+        moved = _continued(task, result, change.start, listener.iteration)
         if moved.status is Status.INTERRUPTED:
             listener.end("stopped, taken back")
             return _ended(result, restart, moved.status)
         value, loss = task.hard_objective(moved)
         pays = value <= restart.hard_objective - MARGIN * restart.hard_loss
         listener.end(f"hard objective {value:.8g}, {'kept' if pays else 'taken back'}")
-        if not pays:
-            break
-        result, restart = moved, _after_move(restart, moved, value, loss)
-    return result, restart
+        if pays:
+            return moved, _after(restart, moved, (value, loss), change.n_moves)
+    return None
 
 
 def _left(task: Task, result: SolverResult) -> int:
@@ -84,35 +94,54 @@ def _ended(result: SolverResult, restart: Restart, status: Status) -> tuple[Solv
     return result._replace(status=status), replace(restart, status=status)
 
 
-def _after_move(restart: Restart, moved: SolverResult, value: float, loss: float) -> Restart:
+def _after(restart: Restart, moved: SolverResult, costs: tuple[float, float], n_moves: int) -> Restart:
     return replace(
         restart,
         s=moved.s,
         n_iter=len(moved.history),
         status=moved.status,
-        hard_objective=value,
-        hard_loss=loss,
-        n_moves=restart.n_moves + 1,
+        hard_objective=costs[0],
+        hard_loss=costs[1],
+        n_moves=restart.n_moves + n_moves,
     )
 
 
-def _proposal(task: Task, parameters: Parameters, sample: RowSample) -> Parameters | None:
-    """Centroids with one moved."""
+class _Change(NamedTuple):
+    """Centroids that promise a lower cost, how many of them were moved, and what to call it."""
+
+    start: Parameters
+    n_moves: int
+    words: str
+
+
+def _changes(task: Task, parameters: Parameters, sample: RowSample) -> Iterator[_Change]:
+    """One centroid moved, in the most promising ways; then, where all rows are at hand, rows that change sides."""
     scaled = _scaled(task, parameters, sample)
+    inputs = scaled.rows, sample.weight, scaled.centers, scaled.measure, MARGIN
     with np.errstate(over="ignore", under="ignore"):  # as in the engine: limits, not errors
-        moved = propose_move(
-            scaled.rows,
-            sample.weight,
-            scaled.centers,
-            membership=task.problem.membership,
-            reference=scaled.reference,
-            margin=MARGIN,
+        proposed = propose_moves(*inputs)
+    for moved, n_moves in proposed:
+        words = (
+            "a centroid goes where it saves more"
+            if n_moves == 1
+            else f"{n_moves} centroids go where they save more"
         )
-    if moved is None:
-        return None
-    changed = np.any(moved != scaled.centers, axis=1)
+        yield _Change(_changed(task, parameters, scaled, moved), n_moves, words)
+    if len(sample.weight) < task.prepared.sample.n_distinct:
+        return
+    with np.errstate(over="ignore", under="ignore"):
+        released = release_rows(*inputs)
+    if released is not None:
+        yield _Change(
+            _changed(task, parameters, scaled, released), 0, "rows that only hold themselves change sides"
+        )
+
+
+def _changed(task: Task, parameters: Parameters, scaled: _Scaled, centers: Float64Array) -> Parameters:
+    """Parameters with the centroids that are others now."""
+    changed = np.any(centers != scaled.centers, axis=1)
     result = parameters.centers.copy()
-    result[changed] = task.from_explicit(moved[changed] / scaled.scale)
+    result[changed] = task.from_explicit(centers[changed] / scaled.scale)
     return Parameters(result, parameters.view_weights)
 
 
@@ -131,13 +160,7 @@ def _resized(
 ) -> Parameters:
     scaled = _scaled(task, parameters, sample)
     with np.errstate(over="ignore", under="ignore"):
-        centers = resize(
-            scaled.rows,
-            sample.weight,
-            scaled.centers,
-            membership=task.problem.membership,
-            reference=scaled.reference,
-        )
+        centers = resize(scaled.rows, sample.weight, scaled.centers, scaled.measure)
     return Parameters(task.from_explicit(centers / scaled.scale), parameters.view_weights)
 
 
@@ -147,7 +170,7 @@ class _Scaled(NamedTuple):
     rows: Array
     centers: Float64Array
     scale: Float64Array
-    reference: float
+    measure: Measure
 
 
 def _scaled(task: Task, parameters: Parameters, sample: RowSample) -> _Scaled:
@@ -155,8 +178,8 @@ def _scaled(task: Task, parameters: Parameters, sample: RowSample) -> _Scaled:
     centers = task.to_explicit(parameters.centers)
     features = _filled(explicit, Parameters(centers, weights), sample)
     scale = column_scale(weights, explicit)
-    reference = float(weights @ explicit.reference_distance)
-    return _Scaled(features * scale.astype(features.dtype), centers * scale, scale, reference)
+    measure = Measure(explicit.membership, float(weights @ explicit.reference_distance))
+    return _Scaled(features * scale.astype(features.dtype), centers * scale, scale, measure)
 
 
 def _filled(problem: Problem, parameters: Parameters, sample: RowSample) -> Array:

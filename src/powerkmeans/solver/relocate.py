@@ -8,110 +8,112 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from powerkmeans.objective.distances import squared_distances
-from powerkmeans.support.memory import ENTRIES
-from powerkmeans.types import Array, Float64Array, Membership
+from powerkmeans.solver.holdings import Holdings, Measure, holdings
+from powerkmeans.types import Array, Float64Array
 
-# steps to the principal axis of a cluster, and of 2-means from there
-_SPLIT_STEPS = 3
+# steps to the principal axis of a cluster, and at most so many of 2-means from there: in many dimensions noise is
+# nearly as long as what tells two clusters apart, and after few steps the sides are still mixed
+_SPLIT_STEPS = 10
+# how many splits, those that gain most, are followed beyond their clusters, and for how many steps: a group that
+# two clusters share shows but half of its worth in either
+_FOLLOWED, _FOLLOWING_STEPS = 3, 2
 
 
 class Split(NamedTuple):
-    """Two centroids for the rows of one cluster and how much they lower its cost."""
+    """Two centroids in the place of one and how much they lower the cost."""
 
+    cluster: int
     gain: float
-    first: Float64Array
-    second: Float64Array
+    halves: Float64Array
 
 
-def propose_move(
-    rows: Array,
-    weight: Float64Array,
-    centers: Float64Array,
-    *,
-    membership: Membership,
-    reference: float,
-    margin: float,
-) -> Float64Array | None:
-    """Return centroids with one of them moved, or None if no move promises to save ``margin`` of the cost.
+class Move(NamedTuple):
+    """A centroid that goes where another is split, and what that promises to save."""
 
-    The centroid that is missed least goes to the cluster that gains most from a split. Both are measured on a
-    sample of rows.
+    split: Split
+    moved: int
+    saved: float
+
+
+class Proposal(NamedTuple):
+    """Centroids of which some were moved."""
+
+    centers: Float64Array
+    n_moves: int
+
+
+def propose_moves(
+    rows: Array, weight: Float64Array, centers: Float64Array, measure: Measure, margin: float
+) -> list[Proposal]:
+    """Return what promises to save ``margin`` of the cost: moves of different clusters at once, then single ones.
+
+    Centroids that are missed least go to clusters that gain most from a split. All is measured on sampled rows.
     """
     if len(centers) < 2:
-        return None
-    held = _holdings(rows, weight, centers, membership, reference)
-    grown, split = _best_split(rows, held, len(centers))
-    deletion = _deletions(rows, weight, centers, held)
-    deletion[grown] = np.inf
-    moved = int(np.argmin(deletion))
-    if split.gain - deletion[moved] <= margin * float(weight @ held.cost):
-        return None
+        return []
+    held = holdings(rows, weight, centers, measure)
+    splits, deletions = _splits(rows, weight, held, measure), _deletions(rows, weight, held)
+    least = margin * float(weight @ held.cost)
+    together = _together(splits, deletions, held, least)
+    single = [_best_move(split, deletions) for split in splits[:_FOLLOWED]]
+    single = sorted((move for move in single if move.saved > least), key=lambda move: -move.saved)
+    wanted = [together] * (len(together) > 1) + [[move] for move in single]
+    return [_proposal(centers, moves) for moves in wanted]
+
+
+def _best_move(split: Split, deletions: Float64Array) -> Move:
+    """The move of the centroid that is missed least, but for the one that is split."""
+    others = np.where(np.arange(len(deletions)) == split.cluster, np.inf, deletions)
+    moved = int(np.argmin(others))
+    return Move(split, moved, split.gain - float(others[moved]))
+
+
+def _together(splits: list[Split], deletions: Float64Array, held: Holdings, least: float) -> list[Move]:
+    """Moves that may be made at once: what a centroid leaves behind goes to none that is moved too."""
+    free, moves = deletions.copy(), list[Move]()
+    for split in splits:
+        move = _best_move(split, free)
+        if any(split.cluster == made.moved for made in moves):
+            continue
+        if not move.saved > least:
+            break
+        neighbours = held.heirs[held.labels == move.moved], held.labels[held.heirs == move.moved]
+        free[[move.moved, split.cluster, *np.concatenate(neighbours)]] = np.inf
+        moves.append(move)
+    return moves
+
+
+def _proposal(centers: Float64Array, moves: list[Move]) -> Proposal:
     result = centers.copy()
-    result[grown], result[moved] = split.first, split.second
-    return result
+    for move in moves:
+        result[[move.split.cluster, move.moved]] = move.split.halves
+    return Proposal(result, len(moves))
 
 
-def split_most(
-    rows: Array, weight: Float64Array, centers: Float64Array, *, membership: Membership, reference: float
-) -> Float64Array:
+def split_most(rows: Array, weight: Float64Array, centers: Float64Array, measure: Measure) -> Float64Array:
     """Centroids with one more: the cluster that gains most from a split has two."""
-    held = _holdings(rows, weight, centers, membership, reference)
-    grown, split = _best_split(rows, held, len(centers))
-    result = np.concatenate([centers, split.second[None, :]])
-    result[grown] = split.first
-    return result
+    held = holdings(rows, weight, centers, measure)
+    split = max(_splits(rows, weight, held, measure), key=lambda split: split.gain)
+    return _proposal(np.concatenate([centers, centers[:1]]), [Move(split, len(centers), split.gain)]).centers
 
 
-def drop_least(
-    rows: Array, weight: Float64Array, centers: Float64Array, *, membership: Membership, reference: float
-) -> Float64Array:
+def drop_least(rows: Array, weight: Float64Array, centers: Float64Array, measure: Measure) -> Float64Array:
     """Centroids without the one that is missed least."""
-    held = _holdings(rows, weight, centers, membership, reference)
-    return np.delete(centers, int(np.argmin(_deletions(rows, weight, centers, held))), axis=0)
+    held = holdings(rows, weight, centers, measure)
+    return np.delete(centers, int(np.argmin(_deletions(rows, weight, held))), axis=0)
 
 
-class _Holdings(NamedTuple):
-    """Which rows each centroid holds and would inherit, what they cost, would cost more, and pull with."""
-
-    labels: np.ndarray
-    heirs: np.ndarray
-    cost: Float64Array
-    loss: Float64Array
-    pull: Float64Array
-    inherited: Float64Array
-
-
-def _holdings(
-    rows: Array, weight: Float64Array, centers: Float64Array, membership: Membership, reference: float
-) -> _Holdings:
-    """Rows count by their typicality: an outlier that it bounds neither holds a centroid nor calls for one."""
-    labels, heirs, nearest, second = _two_nearest(rows, centers)
-    degree = membership.degrees(nearest, reference, np)
-    far = membership.degrees(second, reference, np)
-    cost = membership.divergence(nearest, degree, reference, np)
-    loss = membership.divergence(second, far, reference, np) - cost
-    pull = weight * membership.attraction(degree, np)
-    return _Holdings(labels, heirs, cost, loss, pull, weight * membership.attraction(far, np))
-
-
-def _best_split(rows: Array, held: _Holdings, n_clusters: int) -> tuple[int, Split]:
-    """The cluster of which two centroids explain most, and its split."""
-    clusters = (held.labels == j for j in range(n_clusters))
-    splits = [_split(rows[members], held.pull[members]) for members in clusters]
-    grown = int(np.argmax([split.gain for split in splits]))
-    return grown, splits[grown]
-
-
-def _deletions(rows: Array, weight: Float64Array, centers: Float64Array, held: _Holdings) -> Float64Array:
+def _deletions(rows: Array, weight: Float64Array, held: Holdings) -> Float64Array:
     """What deleting each centroid costs.
 
     Its rows lose by going to their second nearest, less what those recover as they move to the mean of what they
     then hold.
     """
-    lost = np.bincount(held.labels, weights=weight * held.loss, minlength=len(centers))
-    return lost - _recovered(rows, centers, (held.labels, held.heirs), (held.pull, held.inherited))
+    lost = np.bincount(held.labels, weights=weight * held.loss, minlength=len(held.centers))
+    return lost - _recovered(rows, held.centers, (held.labels, held.heirs), (held.pull, held.inherited))
 
 
 def _recovered(
@@ -137,64 +139,66 @@ def _recovered(
     return recovered
 
 
-def _two_nearest(rows: Array, centers: Float64Array) -> tuple[np.ndarray, np.ndarray, Float64Array, Float64Array]:
-    """Nearest and second nearest centroid of each row, and the squared distances to them.
-
-    A single centroid is the second nearest too.
-    """
-    centers = centers.astype(rows.dtype)
-    labels, heirs = np.empty(len(rows), dtype=np.intp), np.empty(len(rows), dtype=np.intp)
-    nearest, second = np.empty(len(rows)), np.empty(len(rows))
-    step = max(1, ENTRIES // len(centers))
-    for start in range(0, len(rows), step):
-        part = slice(start, start + step)
-        distance = np.ascontiguousarray(squared_distances(centers, rows[part], np).T)
-        labels[part] = np.argmin(distance, axis=1)
-        nearest[part] = np.take_along_axis(distance, labels[part, None], axis=1)[:, 0]
-        if len(centers) > 1:
-            np.put_along_axis(distance, labels[part, None], np.inf, axis=1)
-        heirs[part] = np.argmin(distance, axis=1)
-        second[part] = np.take_along_axis(distance, heirs[part, None], axis=1)[:, 0]
-    return labels, heirs, nearest, second
+def _splits(rows: Array, weight: Float64Array, held: Holdings, measure: Measure) -> list[Split]:
+    """A split of each cluster, those that gain most within it first, and of the first what they gain beyond."""
+    splits = [_split(rows, held, cluster) for cluster in range(len(held.centers))]
+    splits.sort(key=lambda split: -split.gain)
+    return [_followed(rows, weight, held, measure, split) for split in splits[:_FOLLOWED]] + splits[_FOLLOWED:]
 
 
-def _split(rows: Array, weight: Float64Array) -> Split:
-    """Split rows along their principal axis and refine by a few steps of 2-means."""
+def _followed(rows: Array, weight: Float64Array, held: Holdings, measure: Measure, split: Split) -> Split:
+    """The split with the rows of other clusters that its halves are nearer to, while all other centroids stay."""
+    halves, elsewhere = split.halves, held.cost + np.where(held.labels == split.cluster, held.loss, 0.0)
+    distance = squared_distances(halves.astype(rows.dtype), rows, np)
+    for _ in range(_FOLLOWING_STEPS):
+        side, nearest = np.argmin(distance, axis=0), np.min(distance, axis=0)
+        pull = weight * measure.pull(nearest) * (measure.cost(nearest) < elsewhere)
+        halves = np.stack([_mean(rows, pull * (side == half), halves[half]) for half in range(2)])
+        distance = squared_distances(halves.astype(rows.dtype), rows, np)
+    cost = np.minimum(measure.cost(np.min(distance, axis=0)), elsewhere)
+    return Split(split.cluster, float(weight @ (held.cost - cost)), halves)
+
+
+def _mean(rows: Array, weight: Float64Array, otherwise: Float64Array) -> Float64Array:
+    """The mean of the rows that have weight, if any has."""
+    used = np.flatnonzero(weight)
+    return weight[used] @ rows[used] / np.sum(weight[used]) if len(used) else otherwise
+
+
+def _split(rows: Array, held: Holdings, cluster: int) -> Split:
+    """Split a cluster along its principal axis and refine by steps of 2-means; a point stays where it is."""
+    members = held.labels == cluster
+    rows, weight = rows[members], held.pull[members]
     total = float(np.sum(weight))
-    if len(rows) < 2 or total == 0:
-        return Split(0.0, np.zeros(rows.shape[1]), np.zeros(rows.shape[1]))
-    mean = (weight @ rows) / total
-    offset = rows - mean
-    unit = float(np.max(np.abs(offset)))
-    axis = None if unit == 0 else _principal_axis(offset / unit, weight)  # products of three must stay in range
-    halves = None if axis is None else _two_means(offset / unit, weight, axis)
-    if halves is None:
-        return Split(0.0, mean, mean)
-    return Split(halves.gain * unit**2, mean + unit * halves.first, mean + unit * halves.second)
-
-
-def _principal_axis(offset: Array, weight: Float64Array) -> Float64Array | None:
-    """The direction in which centred rows vary most, by power iteration; None if weight is on rows that do not."""
-    axis = offset[int(np.argmax(np.vecdot(offset, offset)))]
-    for _ in range(_SPLIT_STEPS):
-        axis = (weight * (offset @ axis)) @ offset
-        length = np.linalg.norm(axis)
-        if length == 0:
-            return None
-        axis = axis / length
-    return axis
-
-
-def _two_means(offset: Array, weight: Float64Array, axis: Float64Array) -> Split | None:
-    """Two centroids for centred rows, from the sides of an axis on; None if one is left without weight."""
-    total, right = float(np.sum(weight)), offset @ axis > 0
-    for _ in range(_SPLIT_STEPS):
-        w_right = float(weight @ right)
-        if not 0 < w_right < total:
-            return None
-        second = (weight * right) @ offset / w_right
-        first = -second * w_right / (total - w_right)
-        right = offset @ (second - first) > 0.5 * (second @ second - first @ first)
+    center = weight @ rows / total if total > 0 else held.centers[cluster]
+    offset = rows - center.astype(rows.dtype)
+    unit = float(np.max(np.abs(offset), initial=0.0))
+    # products of three must stay in range
+    right = _sides(offset / unit, weight.astype(rows.dtype)) if unit > 0 and total > 0 else None
+    if right is None:
+        return Split(cluster, 0.0, np.stack([center, center]))
+    means = np.stack([_mean(offset, weight * side, center) for side in (~right, right)])
     # scatter between the halves: N1 N2 / (N1 + N2) ||mu1 - mu2||^2
-    gain = w_right * (total - w_right) / total * float((second - first) @ (second - first))
-    return Split(gain, first, second)
+    apart, on_right = means[1] - means[0], float(weight @ right)
+    return Split(cluster, on_right * (total - on_right) / total * float(apart @ apart), center + means)
+
+
+def _sides(offset: Array, weight: Array) -> NDArray[np.bool_] | None:
+    """Which centred rows are on one side, in 2-means from their principal axis on; None if one has no weight."""
+    scores = offset @ offset[int(np.argmax(np.vecdot(offset, offset)))]
+    for _ in range(_SPLIT_STEPS):
+        scores = offset @ ((weight * scores) @ offset)
+        longest = np.max(np.abs(scores))
+        if longest == 0:
+            return None
+        scores = scores / longest
+    right = scores > 0
+    for _ in range(_SPLIT_STEPS):
+        held = weight @ right, weight @ ~right
+        if min(held) == 0:
+            return None
+        pull = (weight * right) @ offset  # the means are this over held[0] and less this over held[1]
+        before, right = right, offset @ pull > (pull @ pull) * (1 / held[0] - 1 / held[1]) / 2
+        if np.array_equal(before, right):
+            break
+    return before
