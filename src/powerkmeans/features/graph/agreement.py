@@ -39,12 +39,13 @@ def agreement(first: NDArray[np.integer], second: NDArray[np.integer], weight: F
 def halves_agree(rows: Rows, graph: Graph, size: GraphSize, rng: np.random.Generator) -> dict[int, float]:
     """What graphs on two halves of the landmarks agree on about some of the rows, by the number of directions.
 
-    The median over several ways to halve few landmarks, of which one may be unlucky.
+    Where that is not clear, the median over several ways to halve them, if they are few: one may be unlucky.
     """
     kept, weight = draw_by_weight(rng.standard_exponential(len(rows.weight)), rows.weight, COMPARED_ROWS)
     some = rows._replace(X=rows.X[kept], weight=weight)
-    draws = FEW_DRAWS if graph.landmarks.rows.shape[0] <= FEW_LANDMARKS else 1
-    found = [_agreed(some, graph, size, rng) for _ in range(draws)]
+    found = [_agreed(some, graph, size, rng)]
+    if max(found[0].values()) < CLEAR and graph.landmarks.rows.shape[0] <= FEW_LANDMARKS:
+        found += [_agreed(some, graph, size, rng) for _ in range(FEW_DRAWS - 1)]
     return {count: float(np.median([one[count] for one in found])) for count in size.directions}
 
 
