@@ -106,9 +106,9 @@ def test_where_a_graph_tells_nothing_a_kernel_is_taken(capsys):
 
 def test_sentences():
     def task(n_neighbors, n_pieces):
-        base = SimpleNamespace(n_neighbors=n_neighbors, n_pieces=n_pieces)
+        base = SimpleNamespace(n_neighbors=n_neighbors, n_wanted=10, n_pieces=n_pieces)
         prepared = SimpleNamespace(maps_of_rows=[SimpleNamespace(base=base)])
-        return SimpleNamespace(prepared=prepared, settings=SimpleNamespace(n_neighbors=10, n_clusters=2))
+        return SimpleNamespace(prepared=prepared, settings=SimpleNamespace(n_clusters=2))
 
     assert in_pieces(task(10, 2)) is None
     assert "so 40 were taken, with which it does not" in in_pieces(task(40, 2))

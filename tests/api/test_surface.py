@@ -141,7 +141,7 @@ SHARED = {
     "metric": "euclidean",
     "bandwidth": "median",
     "n_components": "auto",
-    "n_neighbors": 10,
+    "n_neighbors": "auto",
     "fuzziness": 2.0,
     "reference_distance": "global",
     "s_init": "auto",

@@ -17,9 +17,9 @@ def about_graph(task: Task) -> list[str | None]:
 def in_pieces(task: Task) -> str | None:
     """The graph fell into more pieces than there are clusters, with as many neighbours as were asked for."""
     base, settings = task.prepared.maps_of_rows[0].base, task.settings
-    if base.n_neighbors <= settings.n_neighbors:
+    if base.n_neighbors <= base.n_wanted:
         return None
-    begun = f"With n_neighbors={settings.n_neighbors} the graph falls into more pieces than there are clusters, "
+    begun = f"With n_neighbors={base.n_wanted} the graph falls into more pieces than there are clusters, "
     if base.n_pieces <= settings.n_clusters:
         return (
             begun

@@ -35,7 +35,7 @@ class ModelOptions:
     scale: str = "standard"
     bandwidth: str = "median"
     n_components: str = "auto"
-    n_neighbors: int = 10
+    n_neighbors: str = "auto"
     membership: str = "auto"
     entropy: str | None = None
     n_init: str = "auto"
@@ -55,7 +55,7 @@ class ModelOptions:
             "kernel": self.kernel,
             "bandwidth": _value(self.bandwidth),
             "n_components": _value(self.n_components),
-            "n_neighbors": self.n_neighbors,
+            "n_neighbors": _value(self.n_neighbors),
             "membership": self.membership,
             "n_init": _value(self.n_init),
             "max_iter": self.max_iter,

@@ -201,11 +201,10 @@ model_options = _all(
     click.option(
         "--neighbors",
         "n_neighbors",
-        type=click.IntRange(1),
-        default=10,
+        default="auto",
         show_default=True,
         metavar="N",
-        help="Landmarks that a sample is placed by in a graph.",
+        help="Landmarks that a sample is placed by in a graph: auto or a number.",
     ),
     click.option(
         "--membership",

@@ -87,9 +87,9 @@ class MultiViewPowerKMeans(PowerKMeansBase):
     n_components : "auto" or int, default="auto"
         Number of landmarks or frequencies.
 
-    n_neighbors : int, default=10
-        With ``feature_map="graph"`` the number of nearest landmarks that a row is placed by; doubled, with a
-        warning, while the graph falls into more pieces than there are clusters. Ignored by other maps.
+    n_neighbors : "auto" or int, default="auto"
+        The nearest landmarks that a row is placed by in a graph. ``"auto"``: 10, or 40 where these tell the
+        same with less luck. Doubled, with a warning, while there are more pieces than clusters.
 
     fuzziness : float > 1, default=2.0
         The exponent m of the possibilistic membership.
@@ -216,7 +216,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         metric: Any = "euclidean",
         bandwidth: Any = "median",
         n_components: Any = "auto",
-        n_neighbors: int = 10,
+        n_neighbors: str | int = "auto",
         fuzziness: float = 2.0,
         reference_distance: str | float = "global",
         s_init: str | float = "auto",

@@ -11,6 +11,7 @@ from powerkmeans.features.maps.registry import MAPS
 from powerkmeans.fitting.fused import prepare_fused
 from powerkmeans.fitting.prepare import prepare_views
 from powerkmeans.fitting.prepared import Prepared
+from powerkmeans.fitting.scatter import OutOfRangeError
 from powerkmeans.inputs.metric import with_metrics
 from powerkmeans.inputs.settings import AUTO, Settings, ViewSettings
 from powerkmeans.types import Views
@@ -30,19 +31,26 @@ def prepare_features(views: Views, settings: Settings, seed: int) -> Prepared:
         views = views._replace(weight=views.weight.astype(np.float64))
     if not MAPS[chosen[0].feature_map].fuses:
         return prepare_views(views, chosen, settings, seed)
-    prepared = prepare_fused(views, chosen, settings, seed)
     if chosen[0].feature_map != AUTO:
-        return prepared
-    return _clearer(prepared, views, chosen, settings, seed)
+        return prepare_fused(views, chosen, settings, seed)
+    return _clearer(views, chosen, settings, seed)
 
 
-def _clearer(
-    prepared: Prepared, views: Views, chosen: tuple[ViewSettings, ...], settings: Settings, seed: int
-) -> Prepared:
+def _clearer(views: Views, chosen: tuple[ViewSettings, ...], settings: Settings, seed: int) -> Prepared:
     """The graph, or landmarks where it tells nothing; with a note that says why."""
+    try:
+        prepared = prepare_fused(views, chosen, settings, seed)
+    except OutOfRangeError:  # a kernel takes distances in bandwidths
+        return _landmarks(views, chosen, settings, seed, "squared distances leave the range of float64")
     agreed = prepared.maps_of_rows[0].base.agreement
     said = f"two halves of the landmarks agree on {agreed:.2f} of the clusters"
     if agreed >= CLEAR:
         return prepared._replace(notes=(*prepared.notes, f"feature_map='auto': graph, as {said}"))
-    landmarks = prepare_views(views, tuple(replace(one, feature_map="nystroem") for one in chosen), settings, seed)
-    return landmarks._replace(notes=(*landmarks.notes, f"feature_map='auto': nystroem, as {said} only"))
+    return _landmarks(views, chosen, settings, seed, f"{said} only")
+
+
+def _landmarks(
+    views: Views, chosen: tuple[ViewSettings, ...], settings: Settings, seed: int, reason: str
+) -> Prepared:
+    prepared = prepare_views(views, tuple(replace(one, feature_map="nystroem") for one in chosen), settings, seed)
+    return prepared._replace(notes=(*prepared.notes, f"feature_map='auto': nystroem, as {reason}"))

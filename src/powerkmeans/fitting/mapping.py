@@ -45,7 +45,7 @@ def make_maps(
             rows=_in_memory(alone) if kind.dual else alone.arrays[0],
             weight=alone.weight,
             n_clusters=n_clusters,
-            n_neighbors=settings.n_neighbors,
+            n_neighbors=None if isinstance(settings.n_neighbors, str) else settings.n_neighbors,
             offsets=view_offsets(alone.arrays[0]),
             tools=Tools(partial(_in_blocks, settings.engine), partial(cluster_features, settings, seed)),
         )

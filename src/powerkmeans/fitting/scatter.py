@@ -44,13 +44,17 @@ def check_scatter(name: str, base: BaseMap, scatter: float, engine: Engine) -> N
     check_range(name, scatter, engine.n_samples, engine.dtype)
 
 
+class OutOfRangeError(ValueError):
+    """Rows whose squares leave the range of a type."""
+
+
 def check_range(name: str, scatter: float, n_samples: int, dtype: np.dtype[Any]) -> None:
     """Reject rows whose squares leave the range of a type."""
     limits = np.finfo(dtype)
     if not scatter * n_samples * 8 <= float(limits.max):
-        raise ValueError(f"Squared distances in view {name!r} overflow {dtype}; rescale the data.")
+        raise OutOfRangeError(f"Squared distances in view {name!r} overflow {dtype}; rescale the data.")
     if scatter < smallest_scatter(limits):
-        raise ValueError(f"Squared distances in view {name!r} underflow {dtype}; rescale the data.")
+        raise OutOfRangeError(f"Squared distances in view {name!r} underflow {dtype}; rescale the data.")
 
 
 def check_weighted(

@@ -69,7 +69,7 @@ class Settings:
     metric: Any
     bandwidth: Any
     n_components: Any
-    n_neighbors: int
+    n_neighbors: str | int
     membership: str
     fuzziness: float
     reference_distance: str | float
@@ -138,10 +138,10 @@ class Settings:
                 f"{given} has no meaning with feature_map={name!r}, which has neither kernels nor features of "
                 "single views. Leave it at its default, or use feature_map='nystroem'."
             )
-        size = views[0].n_components
-        if not isinstance(size, str) and size <= self.n_neighbors:
+        size, count = views[0].n_components, self.n_neighbors
+        if not isinstance(size, str) and not isinstance(count, str) and size <= count:
             raise ValueError(
-                f"n_neighbors={self.n_neighbors} must be less than the number of landmarks, n_components={size}."
+                f"n_neighbors={count} must be less than the number of landmarks, n_components={size}."
             )
 
 
@@ -282,7 +282,7 @@ _CHECKS: dict[str, Check] = {
     "metric": word(*METRICS),
     "bandwidth": word_or(("median", "scale"), POSITIVE, "a finite number > 0"),
     "n_components": _AUTO_OR_COUNT,
-    "n_neighbors": integer(1),
+    "n_neighbors": _AUTO_OR_COUNT,
     "membership": _membership,
     "fuzziness": real(lambda m: 1 < m < math.inf, "a finite number > 1"),
     "reference_distance": word_or(("global", "median", "within"), POSITIVE, "a finite number > 0"),

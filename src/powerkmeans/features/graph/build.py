@@ -22,6 +22,9 @@ from powerkmeans.types import Float64Array, array_namespace
 # landmarks between which the usual distance of a view is taken
 _TYPICAL_ROWS = 500
 
+# the gap behind the k-th eigenvalue over the next one, from which it is clear enough
+CLEAR_GAP = 0.5
+
 Labels = NDArray[np.integer]
 
 
@@ -35,16 +38,15 @@ class Rows(NamedTuple):
 
 @dataclass(frozen=True)
 class GraphSize:
-    """How many landmarks a graph has, how many of them are neighbours of a row, and for how many clusters."""
+    """How many landmarks a graph has, how many of them are neighbours of a row, and for how many clusters.
+
+    fixed : whether rows have so many neighbours whatever the graph says
+    """
 
     n_landmarks: int
     n_neighbors: int
     n_clusters: int
-
-    @property
-    def directions(self) -> tuple[int, ...]:
-        """How many directions a graph may have: as many as clusters, or one more; in one alone all are alike."""
-        return (self.n_clusters, self.n_clusters + 1) if self.n_clusters > 1 else (2,)
+    fixed: bool = True
 
 
 @dataclass(frozen=True)
@@ -53,16 +55,22 @@ class Graph:
 
     shares : ``Z`` of the sampled rows
     usual : the median squared distance from one of them to the farthest of its neighbours
+    n_neighbors, n_wanted : the landmarks that a row is tied to, and before the graph fell into pieces
     n_pieces : pieces of it without ties between them
     """
 
     placing: Placing
     landmarks: Landmarks
     n_neighbors: int
+    n_wanted: int
     spectrum: Spectrum
     shares: csr_array
     usual: float
     n_pieces: int
+
+    @property
+    def n_directions(self) -> int:
+        return len(self.spectrum.values)
 
     def along(self, n_directions: int) -> Graph:
         """The graph with fewer directions."""
@@ -80,11 +88,16 @@ class Graph:
 def build_graph(rows: Rows, placing: Placing, drawn: Any, size: GraphSize) -> Graph:
     """The graph on drawn landmarks; views are weighed by what a first, even one finds."""
     landmarks = even_landmarks(placing(drawn, np), placing.placed_offsets)
-    first = tied_graph(rows, placing, landmarks, size)
+    first = _cut(tied_graph(rows, placing, landmarks, size), size)
     if landmarks.n_views == 1:
         return first
-    labels = rows.tools.cluster(first.along(size.directions[0]).features, rows.weight)
-    return tied_graph(rows, placing, replace(landmarks, weights=view_weights(rows, first, labels)), size)
+    labels = rows.tools.cluster(first.features, rows.weight)
+    landmarks = replace(landmarks, weights=view_weights(rows, first, labels))
+    return _cut(tied_graph(rows, placing, landmarks, size), size)
+
+
+def _cut(graph: Graph, size: GraphSize) -> Graph:
+    return graph.along(n_directions(graph.spectrum.values, size.n_clusters))
 
 
 def even_landmarks(rows: Any, offsets: tuple[int, ...]) -> Landmarks:
@@ -103,8 +116,12 @@ def _some(rows: Any) -> Any:
 
 
 def tied_graph(rows: Rows, placing: Placing, landmarks: Landmarks, size: GraphSize) -> Graph:
-    """Tie rows to more and more neighbours until the graph has no more pieces than there are clusters."""
-    count = max(1, min(size.n_neighbors, landmarks.rows.shape[0] - 1))
+    """Tie rows to more and more neighbours until the graph has no more pieces than there are clusters.
+
+    It has two directions more than clusters, from which ``n_directions`` chooses.
+    At first to half of the landmarks at most: rows that are all tied to each other are not told apart.
+    """
+    count = wanted = max(1, min(size.n_neighbors, (landmarks.rows.shape[0] - 1) // 2))
     while True:
         landmarks, found = _tied(rows, placing, landmarks, count)
         shares = shares_matrix(found, landmarks.rows.shape[0])
@@ -112,9 +129,21 @@ def tied_graph(rows: Rows, placing: Placing, landmarks: Landmarks, size: GraphSi
         if n_pieces <= size.n_clusters or count >= landmarks.rows.shape[0] - 1:
             break
         count = min(2 * count, landmarks.rows.shape[0] - 1)
-    directions = spectrum(shares, rows.weight, size.directions[-1])
+    directions = spectrum(shares, rows.weight, size.n_clusters + 2)
     usual = weighted_median(found.reach, rows.weight)
-    return Graph(placing, landmarks, count, directions, shares, usual, n_pieces)
+    return Graph(placing, landmarks, count, wanted, directions, shares, usual, n_pieces)
+
+
+def n_directions(values: Float64Array, n_clusters: int) -> int:
+    """How many eigenvalues are taken: as many as clusters, or one more where a clear gap is there instead.
+
+    One for each is what cuts take. Where the next is nearly as large any mixture of both would do as well, and
+    which it is hangs on single rows. In one direction alone all rows are alike.
+    """
+    if n_clusters == 1 or len(values) < n_clusters + 2:
+        return max(2, n_clusters)
+    first, second = -np.diff(values[n_clusters - 1 : n_clusters + 2])
+    return n_clusters if first >= CLEAR_GAP * second else n_clusters + 1
 
 
 def _tied(rows: Rows, placing: Placing, landmarks: Landmarks, count: int) -> tuple[Landmarks, Neighbours]:

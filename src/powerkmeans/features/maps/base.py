@@ -161,7 +161,7 @@ class MapRequest:
     dtype : the precision of the features to come
     key : what random streams of the view are named by
     rows, weight : all rows of the view and their weights, absent ones zero; a dual kind has them in memory
-    n_clusters, n_neighbors : as set
+    n_clusters, n_neighbors : as set; None leaves the neighbours to the map
     offsets : columns at which views begin and end, where there are several side by side
     tools : what work on the sample is done with
     """
@@ -176,7 +176,7 @@ class MapRequest:
     rows: Any
     weight: Array
     n_clusters: int = 2
-    n_neighbors: int = 10
+    n_neighbors: int | None = None
     offsets: tuple[int, ...] = ()
     tools: Tools = field(default_factory=Tools)
 

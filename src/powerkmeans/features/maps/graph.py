@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array
 
-from powerkmeans.features.graph.agreement import clearest_graph, plain_graph
-from powerkmeans.features.graph.build import Graph, GraphSize, Rows
+from powerkmeans.features.graph.build import GraphSize, Rows
+from powerkmeans.features.graph.choice import Chosen, clearest_graph, plain_graph
 from powerkmeans.features.graph.distances import Landmarks
 from powerkmeans.features.graph.neighbours import Neighbours, neighbours
 from powerkmeans.features.graph.placing import Placing, origin_of
@@ -23,6 +23,8 @@ from powerkmeans.types import Array, Float64Array, device_of
 
 # landmarks of a map unless told otherwise, and for each cluster: more are better, and cost in proportion
 MANY_LANDMARKS, LANDMARKS_PER_CLUSTER = 2000, 10
+# neighbours of a row unless told otherwise
+FEW_NEIGHBORS = 10
 
 
 def _arrays(entries: Mapping[str, Any]) -> dict[str, ArrayEntry]:
@@ -61,8 +63,9 @@ class GraphMap(BaseMap):
     data, indices, indptr : the parts of landmarks that are sparse, which lie in files instead of them
     weights, typical, spread : how much each view counts in a distance, and what is usual in it
     loading : (m, q), what shares are multiplied by
+    n_wanted : the neighbours that a row was to have; n_neighbors are more where the graph fell into pieces
     n_pieces : pieces of the graph that no row ties together
-    agreement : what graphs on two halves of the landmarks agree on, from 0 to 1
+    agreement : what the graph and graphs on two halves of its landmarks agree on, from 0 to 1
     usual : the median squared distance from a row to the farthest of its neighbours
     lenient : whether rows without any neighbour have features of zero; else they have none, which is an error
     """
@@ -74,6 +77,7 @@ class GraphMap(BaseMap):
     spread: Array
     loading: Array
     n_neighbors: int
+    n_wanted: int
     n_pieces: int
     agreement: float
     usual: float
@@ -101,6 +105,7 @@ class GraphMap(BaseMap):
         _arrays,
         {
             "n_neighbors": PlainEntry(int, low=1),
+            "n_wanted": PlainEntry(int, low=1),
             "n_pieces": PlainEntry(int, low=1),
             "agreement": PlainEntry(float),
             "usual": PlainEntry(float, squared=True),
@@ -218,9 +223,10 @@ class GraphKind(MapKind):
         offsets = request.offsets or (0, request.n_columns)
         drawn = subsample(sample, request.n_components, request.stream("landmarks")).views[0]
         rows = Rows(sample.views[0], sample.weight, request.tools)
-        size = GraphSize(drawn.shape[0], request.n_neighbors, request.n_clusters)
+        count = request.n_neighbors
+        size = GraphSize(drawn.shape[0], count or FEW_NEIGHBORS, request.n_clusters, fixed=count is not None)
         placing = Placing(origin_of(rows.X, offsets), offsets)
-        return map_of(*self.build(rows, placing, drawn, size, request.stream("agreement")))
+        return map_of(self.build(rows, placing, drawn, size, request.stream("agreement")))
 
     def kernels(self) -> tuple[str, ...]:
         return ("rbf",)
@@ -245,8 +251,9 @@ class AutoKind(GraphKind):
     build = staticmethod(plain_graph)
 
 
-def map_of(graph: Graph, agreed: float) -> GraphMap:
+def map_of(chosen: Chosen) -> GraphMap:
     """The map that a graph gives."""
+    graph = chosen.graph
     rows = graph.landmarks.rows
     sparse = hasattr(rows, "indptr")
     held = {name: getattr(rows, name) for name in ("data", "indices", "indptr")} if sparse else {"landmarks": rows}
@@ -258,8 +265,9 @@ def map_of(graph: Graph, agreed: float) -> GraphMap:
         spread=graph.landmarks.spread,
         loading=graph.spectrum.loading,
         n_neighbors=graph.n_neighbors,
+        n_wanted=graph.n_wanted,
         n_pieces=graph.n_pieces,
-        agreement=max(0.0, agreed),
+        agreement=max(0.0, chosen.agreed.value),
         usual=graph.usual,
         sparse=sparse,
         projected=graph.placing.projection is not None,
