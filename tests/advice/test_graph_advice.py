@@ -84,7 +84,7 @@ def test_a_graph_without_clusters_says_so():
     rows = np.random.default_rng(0).normal(size=(150, 60))
     ((category, text),) = told(lambda: fitted(rows, 6))
     assert category is DataGuidanceWarning
-    agreed = re.search(r"two halves of its landmarks agree on (\d\.\d\d) of them", text)
+    agreed = re.search(r"it and its halves agree on (\d\.\d\d) of them", text)
     assert float(agreed[1]) < 0.2
     assert "feature_map='nystroem'" in text
     assert told(lambda: fitted(rows, 6, advice=False)) == []
@@ -97,11 +97,14 @@ def test_where_a_graph_tells_nothing_a_kernel_is_taken(capsys):
     model = fitted(rows, 6, feature_map="auto", verbose=1, advice=False)
     assert model._fit.model.maps[0].base.packing.name == "nystroem"
     assert re.search(
-        r"feature_map='auto': nystroem, as two halves .* agree on 0\.\d\d .* only", capsys.readouterr().err
+        r"feature_map='auto': nystroem, as a graph and its halves agree on 0\.\d\d .* only",
+        capsys.readouterr().err,
     )
     model = fitted(X, feature_map="auto", verbose=1)
     assert model._fit.model.maps[0].base.packing.name == "graph"
-    assert re.search(r"feature_map='auto': graph, as two halves .* agree on 1\.00", capsys.readouterr().err)
+    assert re.search(
+        r"feature_map='auto': graph, as a graph and its halves agree on 1\.00", capsys.readouterr().err
+    )
 
 
 def test_sentences():

@@ -34,10 +34,10 @@ def in_pieces(task: Task) -> str | None:
 
 
 def no_clear_graph(agreed: float) -> str | None:
-    """Two halves of the landmarks give different clusters."""
+    """Graphs on other landmarks give other clusters."""
     if agreed >= LEAST_AGREEMENT:
         return None
     return (
-        f"The graph shows no clear clusters: two halves of its landmarks agree on {agreed:.2f} of them (1 is all, "
+        f"The graph shows no clear clusters: it and its halves agree on {agreed:.2f} of them (1 is all, "
         "0 chance). Compare with feature_map='nystroem', try fewer clusters, or leave out useless columns."
     )

@@ -35,5 +35,5 @@ LARGEST_ERROR, GOOD_ERROR = 0.15, 0.02
 UNCERTAINTY = 2.0
 # multiples of what chance gives, beyond which columns are correlated, and clusters related to a view
 CORRELATED, RELATED = 3.0, 5.0
-# graphs on two halves of the landmarks that agree on less show no clusters
+# a graph that agrees with its halves on less shows no clusters
 LEAST_AGREEMENT = 0.3

@@ -43,7 +43,7 @@ def _clearer(views: Views, chosen: tuple[ViewSettings, ...], settings: Settings,
     except OutOfRangeError:  # a kernel takes distances in bandwidths
         return _landmarks(views, chosen, settings, seed, "squared distances leave the range of float64")
     agreed = prepared.maps_of_rows[0].base.agreement
-    said = f"two halves of the landmarks agree on {agreed:.2f} of the clusters"
+    said = f"a graph and its halves agree on {agreed:.2f} of the clusters"
     if agreed >= CLEAR:
         return prepared._replace(notes=(*prepared.notes, f"feature_map='auto': graph, as {said}"))
     return _landmarks(views, chosen, settings, seed, f"{said} only")
