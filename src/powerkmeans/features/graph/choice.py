@@ -42,7 +42,8 @@ def plain_graph(rows: Rows, placing: Placing, drawn: Any, size: GraphSize, rng: 
     chosen = _judged(some, build_graph(rows, placing, drawn, size), size, rng)
     if size.fixed or chosen.agreed.value >= SETTLED or more.n_neighbors * size.n_clusters > size.n_landmarks:
         return chosen
-    wide = _judged(some, build_graph(rows, placing, drawn, more), more, rng)
+    few = Compared(np.arange(len(some.numbers)), some.rows)  # which more neighbours tie as often
+    wide = _judged(few, build_graph(few.rows, placing, drawn, more), more, rng)
     alike = agreement(chosen.agreed.labels, wide.agreed.labels, some.rows.weight)
     return wide if alike >= ALIKE and wide.agreed.value > chosen.agreed.value + MARGIN else chosen
 
