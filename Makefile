@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: demo test test-studies test-processors test-sanitized test-threadpoolctl lint format bench bench-processors bench-speedups bench-ablation bench-scaling bench-startup bench-peers bench-starts bench-noise bench-noise-columns bench-graph bench-neighbors bench-map-scaling bench-choose-k bench-report noise study theorems paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures docs dist dist-test clean help
+.PHONY: demo test test-studies test-processors test-sanitized test-threadpoolctl lint format bench bench-processors bench-speedups bench-ablation bench-scaling bench-startup bench-peers bench-starts bench-noise bench-noise-columns bench-graph bench-neighbors bench-graph-rules bench-map-scaling bench-choose-k bench-report noise study theorems paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures docs dist dist-test clean help
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -102,6 +102,9 @@ bench-noise-columns: $(VENV)/.run  ## HW2 and handwritten beside 1, 32 and 200 c
 
 bench-graph: $(VENV)/.run  ## ACC and NMI over seeds and subsamples, beside landmarks; goes on where it was stopped
 	$(BIN)/python -m benchmarks.graph_quality --jobs $(JOBS)
+
+bench-graph-rules: $(VENV)/.run  ## what each rule of the graph buys; real sets with POWERKMEANS_DATA
+	$(BIN)/python -m benchmarks.graph_rules --jobs $(JOBS)
 
 bench-neighbors: $(VENV)/.run  ## accuracy by the number of neighbours in a graph, with its picture; needs no folder
 	$(BIN)/python -m benchmarks.neighbors_curve --jobs $(JOBS)
