@@ -3,7 +3,7 @@
 python -m benchmarks.graph_rules [--data FOLDER] [--sets SET ...] [--only RULE ...] [--seeds 2] [--jobs 2]
     [--fresh]
 
-Accuracy with ``feature_map="graph"`` on the sets of the study that are quick, in points of a hundred, beside that of
+Accuracy with ``feature_map="graph"`` on the quick sets of the study, in points of a hundred, beside that of
 the fit as it is. Rows go to benchmarks/results/graph_rules.jsonl; a run that was stopped goes on where it was, and
 --fresh runs again what it names. Without a folder the sets that ship with scikit-learn and the synthetic ones are
 fitted.
