@@ -1,4 +1,4 @@
-"""How much of a kernel's structure a map keeps, measured on examined rows."""
+"""How much of a kernel's structure a map keeps, measured on some of the rows."""
 
 from __future__ import annotations
 
@@ -7,8 +7,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from powerkmeans.advice.thresholds import FEWEST_ROWS
 from powerkmeans.types import Float64Array
+
+# rows of a view that are examined: their 20,000 pairs give every number that is taken of them to a few percent
+EXAMINED_ROWS = 200
+# fewer rows say nothing of columns and maps, and an eighth of them nothing of a kernel; wide rows are no fewer
+FEWEST_ROWS = 64
+# multiplications that one kernel matrix may take, which are some ten milliseconds
+WORK = 2**25
+# maps whose size goes by their error aim at this one; docs/advice.md has what was measured
+GOOD_ERROR = 0.02
 
 
 class _Half(NamedTuple):
@@ -16,6 +24,16 @@ class _Half(NamedTuple):
 
     rows: NDArray[np.intp]
     others: NDArray[np.intp]
+
+
+def examined_size(n_columns: int) -> int:
+    """How many rows to examine."""
+    return int(np.clip((WORK / n_columns) ** 0.5, FEWEST_ROWS, EXAMINED_ROWS))
+
+
+def size_for(error: float, size: int) -> float:
+    """The size at which a map's error is good, by that of another size: it falls as one over the size."""
+    return size * error / GOOD_ERROR
 
 
 def kernel_error(
@@ -28,6 +46,8 @@ def kernel_error(
     error is the share that is lost. On the other half the same directions explain less, of noise hardly anything.
     """
     even, odd = np.arange(0, len(gram), 2), np.arange(1, len(gram), 2)
+    if not (np.any(share[even] > 0) and np.any(share[odd] > 0)):  # one row has all the weight
+        return 0.0, 0.0
     sums = np.zeros(3)
     for half in (_Half(even, odd), _Half(odd, even)):
         sums += _explained(gram, features, share, half, n_clusters)
