@@ -164,7 +164,9 @@ def test_a_kernel_with_more_directions_than_the_map():
 def test_a_larger_map_for_a_kernel_with_many_directions(feature_map, name):
     """Thin shapes need their bandwidth; the number of components that is named does for it."""
     X, y = make_moons(1000, noise=0.05, random_state=0)
-    assert "is too small for 22 landmarks" in told(kernel(2, feature_map="nystroem", n_components=22, bandwidth=0.2), X)
+    assert "is too small for 22 landmarks" in told(
+        kernel(2, feature_map="nystroem", n_components=22, bandwidth=0.2), X
+    )
     few = {"n_components": 22} if feature_map == "nystroem" else {}
     model = kernel(2, bandwidth=0.11, feature_map=feature_map, kernel=name, random_state=1, **few)
     text = told(model, X)

@@ -83,7 +83,7 @@ def most_landmarks(n_clusters: int, n_rows: int, n_columns: int) -> int:
 
 def grown(size: int, error: float, most: int) -> int:
     """The size to have instead of one with that error, at most so large."""
-    return max(size, min(most, math.ceil(size_for(error, size))))
+    return max(size, min(most, round(size_for(error, size))))
 
 
 def _affordable(work: int, n_rows: int, n_columns: int) -> int:

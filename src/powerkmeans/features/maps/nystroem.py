@@ -101,14 +101,14 @@ def _with_landmarks(request: MapRequest, size: int) -> NystroemMap:
 
 
 def _error(request: MapRequest, base: NystroemMap) -> float:
-    """How much the map loses of what the clusters can show, on some rows; none if a row leaves float64."""
+    """How much the map loses of what the clusters can show, on some rows; none if squares of these overflow."""
     some = subsample(request.sample, examined_size(request.n_columns), request.stream("size"))
     rows = as_dense(some.views[0]).astype(np.float64) - base.origin
     with np.errstate(over="ignore", invalid="ignore"):
         gram = KERNELS[base.kernel].gram(rows, rows, base.bandwidth)
         features = base(some.views[0], np)
     if not (np.all(np.isfinite(gram)) and np.all(np.isfinite(features))):
-        return 0.0  # the pass over all rows names the one
+        return 0.0
     return kernel_error(gram, features, some.weight / np.sum(some.weight), request.n_clusters)[0]
 
 
