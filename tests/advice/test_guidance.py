@@ -220,8 +220,21 @@ def test_the_error_of_a_map_falls_with_its_size():
 
 def test_noise_has_no_structure_that_a_map_could_lose():
     X = np.random.default_rng(0).normal(size=(500, 200))
-    assert told(kernel(3), X) == ""
-    assert told(kernel(3, n_components=5), X) == ""
+    assert told(kernel(3, feature_map="nystroem"), X) == ""
+    assert told(kernel(3, feature_map="nystroem", n_components=5), X) == ""
+    for n_clusters in (3, 10):
+        assert told(kernel(n_clusters, feature_map="nystroem", n_components=5), X[:, :40]) == ""
+
+
+def test_structure_that_is_mostly_noise_can_be_lost():
+    """Words of three topics: what other rows have of the leading directions is little, but not by chance."""
+    rng, truth = np.random.default_rng(0), np.arange(600) % 3
+    topics, common = rng.dirichlet(np.full(1000, 0.1), 3), rng.dirichlet(np.full(1000, 0.3))
+    X = np.stack([rng.multinomial(40, 0.35 * topics[topic] + 0.65 * common) for topic in truth]).astype(float)
+    few = {"feature_map": "nystroem", "metric": "cosine", "n_components": 10}
+    assert "10 landmarks are too few for this kernel" in told(kernel(3, **few), X)
+    without = np.stack([rng.multinomial(40, common) for _ in truth]).astype(float)
+    assert told(kernel(3, **few), without) == ""
 
 
 def test_unscaled_columns():

@@ -15,8 +15,8 @@ from powerkmeans.advice.thresholds import (
     NEARLY_ALL,
     NEGLIGIBLE,
     OUTPUTS_PER_DIRECTION,
+    RELATED,
     UNALIKE,
-    UNCERTAINTY,
 )
 from powerkmeans.features.bandwidth import median_distance, weighted_median
 from powerkmeans.features.kernels import Kernel
@@ -126,7 +126,7 @@ def map_error(examined: ExaminedKernel, feature_map: CentredMap, n_clusters: int
     """What the map loses of the structure that clusters can show, and whether there is such structure."""
     features = feature_map(examined.rows.original(), np).astype(np.float64)
     error, recurs = kernel_error(examined.gram, features, examined.rows.share, n_clusters)
-    return error, recurs >= 1 / UNCERTAINTY
+    return error, recurs >= RELATED
 
 
 def map_too_small(error: float, feature_map: CentredMap, n_clusters: int, n_rows: int) -> str | None:

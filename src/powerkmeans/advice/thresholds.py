@@ -25,9 +25,10 @@ OUTPUTS_PER_DIRECTION = 2
 # a map is too small above this error
 LARGEST_ERROR = 0.15
 
-# what a draw of rows gives is known up to this factor: chance, variances in their order, structure that recurs
+# what a draw of rows gives is known up to this factor: chance, and variances in their order
 UNCERTAINTY = 2.0
-# multiples of what chance gives, beyond which columns are correlated, and clusters related to a view
+# multiples of what chance gives, beyond which columns are correlated; and clusters related to a view, or the
+# structure that they can show to that of other rows
 CORRELATED, RELATED = 3.0, 5.0
 # graphs on two halves of the landmarks that agree on less show no clusters
 LEAST_AGREEMENT = 0.3

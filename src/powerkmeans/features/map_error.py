@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -39,26 +40,29 @@ def size_for(error: float, size: int) -> float:
 def kernel_error(
     gram: Float64Array, features: Float64Array, share: Float64Array, n_clusters: int
 ) -> tuple[float, float]:
-    r"""How much a map loses of the structure that clusters can show, and how much of that recurs on other rows.
+    r"""How much a map loses of what clusters can show, and how many times as much of that as of the rest recurs.
 
     With ``K`` the centred kernel matrix of half of the rows, ``V`` its ``k - 1`` leading eigenvectors and ``U``
     those of the features, relaxed kernel k-means explains ``tr(V^T K V)``, and ``tr(U^T K U)`` by the map: the
-    error is the share that is lost. On the other half the same directions explain less, of noise hardly anything.
+    error is the share that is lost. On the other half the same directions explain less, but many times as much as
+    the further ones do on the mean, where there is any structure; of noise hardly more.
     """
     even, odd = np.arange(0, len(gram), 2), np.arange(1, len(gram), 2)
     if not (np.any(share[even] > 0) and np.any(share[odd] > 0)):  # one row has all the weight
         return 0.0, 0.0
-    sums = np.zeros(3)
+    sums = np.zeros(4)
     for half in (_Half(even, odd), _Half(odd, even)):
         sums += _explained(gram, features, share, half, n_clusters)
-    best, by_map, elsewhere = sums.tolist()
-    return (max(1 - by_map / best, 0.0), elsewhere / best) if best > 0 else (0.0, 0.0)
+    best, by_map, elsewhere, chance = sums.tolist()
+    if best <= 0:
+        return 0.0, 0.0
+    return max(1 - by_map / best, 0.0), elsewhere / chance if chance > 0 else math.inf
 
 
 def _explained(
     gram: Float64Array, features: Float64Array, share: Float64Array, half: _Half, n_clusters: int
 ) -> Float64Array:
-    """What the kernel's directions and the map's explain of the half, and the kernel's of the other."""
+    """What leading directions of kernel and map explain of the half; of the other the kernel's, and further ones."""
     rows, others = half
     weight = share[rows] / np.sum(share[rows])
     root = np.sqrt(weight)
@@ -67,9 +71,11 @@ def _explained(
     of_half = centred[np.ix_(rows, rows)] * root * root[:, None]
     offset = (features[rows] - weight @ features[rows]) * root[:, None]
     rank = max(1, min(n_clusters - 1, 8 * len(rows) // FEWEST_ROWS))
-    values, directions = (part[..., -rank:] for part in np.linalg.eigh(of_half))
+    values, directions = np.linalg.eigh(of_half)
     of_map = np.linalg.eigh(offset @ offset.T)[1][:, -rank:]
     real = values > len(rows) * np.finfo(np.float64).eps * values[-1]  # the others are rounding
     scores = (centred[np.ix_(others, rows)] * root) @ (directions[:, real] / np.sqrt(values[real]))
-    elsewhere = share[others] @ np.sum(scores**2, axis=1) / np.sum(share[others])
-    return np.array([np.sum(values), np.sum(of_map * (of_half @ of_map)), elsewhere])
+    elsewhere = share[others] @ scores**2 / np.sum(share[others])
+    leading, further = elsewhere[-rank:], elsewhere[:-rank]
+    chance = len(leading) * np.mean(further) if len(further) else 0.0
+    return np.array([np.sum(values[-rank:]), np.sum(of_map * (of_half @ of_map)), np.sum(leading), chance])
