@@ -62,7 +62,7 @@ def kernel_error(
 def _explained(
     gram: Float64Array, features: Float64Array, share: Float64Array, half: _Half, n_clusters: int
 ) -> Float64Array:
-    """What leading directions of kernel and map explain of the half; of the other the kernel's, and further ones."""
+    """What leading directions of kernel and map explain of the half; of the other the kernel's, and its others."""
     rows, others = half
     weight = share[rows] / np.sum(share[rows])
     root = np.sqrt(weight)
