@@ -252,6 +252,7 @@ GUARDS: dict[str, str] = {
     "objective.block.STEEPEST": _RANGE,
     "features.maps.exact._ROUNDING": _ROUNDING,
     "features.pairs.PAIRS_AT_ONCE": _SPEED,
+    "features.size.LANDMARK_NUMBERS": _MEMORY,
     "features.size.MOST_LANDMARKS": "bounds time; users ask for more where advice tells that these lose much",
     "features.size.MOST_WORK": "bounds time; users ask for more where advice tells that these lose much",
     "features.size._COPIES": _MEMORY,

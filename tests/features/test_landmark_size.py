@@ -57,7 +57,7 @@ def test_bounds_of_work_and_memory(n_clusters):
                 assert most <= 500
                 assert n_rows * most**2 <= 2**31
             if most > 2 * suggest_n_components(n_clusters):
-                assert most * n_columns <= 2**24
+                assert most * n_columns <= 2**23
     assert most_landmarks(3, 1000, 10) == 500
     assert most_landmarks(3, 10**5, 10) == 146
 

@@ -13,8 +13,8 @@ from powerkmeans.support.values import LARGEST, integer, real
 _COPIES = 4
 # rows times squared landmarks: as many landmarks take no time that shows, and more than the second a fit too much
 FREE_WORK, MOST_WORK = 2**24, 2**31
-# more landmarks than these are for users to ask for
-MOST_LANDMARKS = 500
+# more landmarks, or numbers of them where rows are wide, are for users to ask for; every block in work copies them
+MOST_LANDMARKS, LANDMARK_NUMBERS = 500, ENTRIES // 2
 _INSIDE = real(lambda x: 0 < x < 1, "a number strictly between 0 and 1")
 
 
@@ -87,8 +87,8 @@ def grown(size: int, error: float, most: int) -> int:
 
 
 def _affordable(work: int, n_rows: int, n_columns: int) -> int:
-    """Landmarks that take no more work, nor more numbers than an array may hold."""
-    return min(math.isqrt(work // n_rows), ENTRIES // n_columns)
+    """Landmarks that take no more work, and no more numbers, however wide rows are."""
+    return min(math.isqrt(work // n_rows), LANDMARK_NUMBERS // n_columns)
 
 
 def map_bytes(n_outputs: int, n_numbers: int, n_clusters: int, n_samples: int) -> int:
