@@ -189,6 +189,15 @@ RULES: dict[str, Rule] = {
         "and 50 rows of the cloud per cluster; 2000", {_BASELINE + "ROWS_PER_CLUSTER": 0}, on=MANY_CLUSTERS
     ),
     "baseline: 64 directions": Rule("256 principal directions; 64", {_BASELINE + "_DIRECTIONS": 64}, on=SEVERAL),
+    # landmarks
+    "free landmarks": Rule(
+        "few rows have more landmarks than the theorem asks for; not", {"powerkmeans.features.size.FREE_WORK": 0}
+    ),
+    "grown landmarks": Rule(
+        "and more where these lose 2 % of what the clusters can show; not",
+        {"powerkmeans.features.map_error.GOOD_ERROR": 1.0},
+    ),
+    "grown landmarks: 0.5 %": Rule("0.5 %", {"powerkmeans.features.map_error.GOOD_ERROR": 0.005}),
     # samples
     "pilot": Rule("many rows are annealed on a sample; on all", {_PILOT + "PILOT_ROWS": 2**62}, on=MANY_ROWS),
     "pilot of 4096": Rule("the sample has 16,384 rows; 4096", {_PILOT + "PILOT_ROWS": 2**12}, on=MANY_ROWS),
@@ -232,6 +241,9 @@ GUARDS: dict[str, str] = {
     "features.graph.spectrum.DEGREE_FLOOR": _GRAPH,
     "features.graph.spectrum.DENSE_LANDMARKS": _SPEED,
     "features.graph.votes.FAR_AT_HALF": "the unit of outlier scores; no order depends on it",
+    "features.map_error.EXAMINED_ROWS": "20,000 pairs, which give an error to a few percent",
+    "features.map_error.FEWEST_ROWS": "wide rows are examined too, by fewer pairs",
+    "features.map_error.WORK": _SPEED,
     "features.maps.graph.MANY_LANDMARKS": _GRAPH,
     "features.maps.graph.FEW_NEIGHBORS": _GRAPH,
     "features.maps.graph.LANDMARKS_PER_CLUSTER": _GRAPH,
@@ -246,6 +258,9 @@ GUARDS: dict[str, str] = {
     "objective.block.STEEPEST": _RANGE,
     "features.maps.exact._ROUNDING": _ROUNDING,
     "features.pairs.PAIRS_AT_ONCE": _SPEED,
+    "features.size.LANDMARK_NUMBERS": _MEMORY,
+    "features.size.MOST_LANDMARKS": "bounds time; users ask for more where advice tells that these lose much",
+    "features.size.MOST_WORK": "bounds time; users ask for more where advice tells that these lose much",
     "features.size._COPIES": _MEMORY,
     "support.precision.ROUNDING": _ROUNDING,
     "support.memory.GIB": "a unit",

@@ -16,11 +16,11 @@ from sklearn.preprocessing import StandardScaler
 
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, open_source
 from powerkmeans.advice import kernel as kernel_module
-from powerkmeans.advice import sample as sample_module
-from powerkmeans.advice.map_error import kernel_error
 from powerkmeans.advice.views import explained_shares
 from powerkmeans.exceptions import DataGuidanceWarning
+from powerkmeans.features import map_error
 from powerkmeans.features.kernels import KERNELS
+from powerkmeans.features.map_error import kernel_error
 from powerkmeans.fitting.problem import make_task
 from powerkmeans.inputs.settings import check_settings
 from powerkmeans.metrics import clustering_accuracy
@@ -140,7 +140,7 @@ def test_other_kernels_are_looked_at_in_their_own_metric(name, unit):
 @pytest.mark.parametrize("work", [2**25, 2**14])
 def test_neighbours_are_looked_for_among_many_rows(work, monkeypatch):
     """In a sample of a thin shape neighbours are far; in all the data they are not."""
-    for module in (kernel_module, sample_module):
+    for module in (kernel_module, map_error):
         monkeypatch.setattr(module, "WORK", work)
     X, _ = make_circles(3000, noise=0.002, factor=0.5, random_state=0)
     settings = {"feature_map": "nystroem", "s_init": -float("inf"), "n_init": 1}
@@ -164,8 +164,11 @@ def test_a_kernel_with_more_directions_than_the_map():
 def test_a_larger_map_for_a_kernel_with_many_directions(feature_map, name):
     """Thin shapes need their bandwidth; the number of components that is named does for it."""
     X, y = make_moons(1000, noise=0.05, random_state=0)
-    assert "is too small for 22 landmarks" in told(kernel(2, bandwidth=0.2), X)
-    model = kernel(2, bandwidth=0.11, feature_map=feature_map, kernel=name, random_state=1)
+    assert "is too small for 22 landmarks" in told(
+        kernel(2, feature_map="nystroem", n_components=22, bandwidth=0.2), X
+    )
+    few = {"n_components": 22} if feature_map == "nystroem" else {}
+    model = kernel(2, bandwidth=0.11, feature_map=feature_map, kernel=name, random_state=1, **few)
     text = told(model, X)
     assert "is too small for" in text
     assert text.endswith(" for clusters as thin as that.")
@@ -217,8 +220,21 @@ def test_the_error_of_a_map_falls_with_its_size():
 
 def test_noise_has_no_structure_that_a_map_could_lose():
     X = np.random.default_rng(0).normal(size=(500, 200))
-    assert told(kernel(3), X) == ""
-    assert told(kernel(3, n_components=5), X) == ""
+    assert told(kernel(3, feature_map="nystroem"), X) == ""
+    assert told(kernel(3, feature_map="nystroem", n_components=5), X) == ""
+    for n_clusters in (3, 10):
+        assert told(kernel(n_clusters, feature_map="nystroem", n_components=5), X[:, :40]) == ""
+
+
+def test_structure_that_is_mostly_noise_can_be_lost():
+    """Words of three topics: what other rows have of the leading directions is little, but not by chance."""
+    rng, truth = np.random.default_rng(0), np.arange(600) % 3
+    topics, common = rng.dirichlet(np.full(1000, 0.1), 3), rng.dirichlet(np.full(1000, 0.3))
+    X = np.stack([rng.multinomial(40, 0.35 * topics[topic] + 0.65 * common) for topic in truth]).astype(float)
+    few = {"feature_map": "nystroem", "metric": "cosine", "n_components": 10}
+    assert "10 landmarks are too few for this kernel" in told(kernel(3, **few), X)
+    without = np.stack([rng.multinomial(40, common) for _ in truth]).astype(float)
+    assert told(kernel(3, **few), without) == ""
 
 
 def test_unscaled_columns():
@@ -356,7 +372,7 @@ def test_fewer_clusters_than_asked_for_is_told_beside_the_rest():
 
 
 def test_rows_that_differ_are_not_blamed_for_fewer_clusters():
-    model = kernel(3, bandwidth=0.5, n_init=1, max_iter=60)
+    model = kernel(3, feature_map="nystroem", n_components=48, bandwidth=0.5, n_init=1, max_iter=60)
     fewer, *others = told(model, WINE, ConvergenceWarning).split("\n- ")
     assert re.fullmatch(
         r"Number of distinct clusters \((\d)\) found smaller than n_clusters \(3\)\. What is said below may be "

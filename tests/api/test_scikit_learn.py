@@ -233,10 +233,11 @@ def test_pickle_and_clone(model):
 
 
 def test_verbose_speaks_on_stderr(capsys):
-    KernelPowerKMeans(3, random_state=0, verbose=2).fit(np.random.default_rng(0).normal(size=(100, 9)))
+    rows = np.random.default_rng(0).normal(size=(100, 9))
+    KernelPowerKMeans(3, feature_map="nystroem", random_state=0, verbose=2).fit(rows)
     out, err = capsys.readouterr()
     assert out == ""
-    assert "n_components='auto': 48 landmarks, the outputs of ceil(4 log(2k)^3) = 24 for k=3" in err
+    assert "n_components='auto': at least 48 landmarks, the outputs of ceil(4 log(2k)^3) = 24 for k=3" in err
     assert "critical exponent" in err
     assert "run 2 of 2: start k-means++" in err
     assert "distinct centroids 3" in err

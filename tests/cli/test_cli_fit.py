@@ -204,6 +204,15 @@ def test_a_dry_run_reckons_with_the_sample_that_is_annealed(run, tmp_path):
     assert large["seconds"] < 100 * large["probe_seconds"]  # not 200 times: the annealing sees a sample
 
 
+def test_a_dry_run_takes_no_more_landmarks_than_all_rows_would_have(run, tmp_path):
+    """A thousand rows have 129 for nothing; so many rows have 22, which the theorem asks for."""
+    n_rows = 600_000
+    np.save(tmp_path / "large.npy", np.random.default_rng(0).normal(size=(n_rows, 3)).astype(np.float32))
+    command = ("fit", "large.npy", "-k", 2, "--feature-map", "nystroem", "--dry-run", "--json")
+    assert run(*command).json["feature_bytes"] == n_rows * 22 * 4
+    assert run(*command, "--components", 50).json["feature_bytes"] == n_rows * 50 * 4
+
+
 @pytest.mark.parametrize(
     ("option", "attribute", "value"),
     [

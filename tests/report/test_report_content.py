@@ -169,7 +169,7 @@ def test_one_view_has_no_section_of_views(tmp_path, scored, several):
 
 def test_fuzzy_has_borderline_samples_instead_of_outliers(tmp_path):
     X = blobs()
-    model = KernelPowerKMeans(3, random_state=0).fit(X)
+    model = KernelPowerKMeans(3, feature_map="nystroem", n_components=48, random_state=0).fit(X)
     page = report(tmp_path, model, X)
     assert "Borderline samples" in page.said
     assert "has no outlier scores" in page.said

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from powerkmeans.advice.sample import ExaminedRows
-from powerkmeans.advice.thresholds import CORRELATED, FEW, FEWEST_ROWS, NEARLY_ALL, NEGLIGIBLE, UNCERTAINTY
+from powerkmeans.advice.thresholds import CORRELATED, FEW, NEARLY_ALL, NEGLIGIBLE, UNCERTAINTY
+from powerkmeans.features.map_error import FEWEST_ROWS
 from powerkmeans.features.maps.centred import CentredMap
 from powerkmeans.fitting.task import Task
 from powerkmeans.inputs.metric import COSINE

@@ -8,23 +8,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from powerkmeans.advice.map_error import kernel_error
 from powerkmeans.advice.sample import ExaminedRows
 from powerkmeans.advice.thresholds import (
-    EXAMINED_ROWS,
     FEW,
-    FEWEST_ROWS,
-    GOOD_ERROR,
     LARGEST_ERROR,
     NEARLY_ALL,
     NEGLIGIBLE,
     OUTPUTS_PER_DIRECTION,
+    RELATED,
     UNALIKE,
-    UNCERTAINTY,
-    WORK,
 )
 from powerkmeans.features.bandwidth import median_distance, weighted_median
 from powerkmeans.features.kernels import Kernel
+from powerkmeans.features.map_error import EXAMINED_ROWS, FEWEST_ROWS, WORK, kernel_error, size_for
 from powerkmeans.features.maps.centred import CentredMap
 from powerkmeans.types import Float64Array
 
@@ -130,15 +126,15 @@ def map_error(examined: ExaminedKernel, feature_map: CentredMap, n_clusters: int
     """What the map loses of the structure that clusters can show, and whether there is such structure."""
     features = feature_map(examined.rows.original(), np).astype(np.float64)
     error, recurs = kernel_error(examined.gram, features, examined.rows.share, n_clusters)
-    return error, recurs >= 1 / UNCERTAINTY
+    return error, recurs >= RELATED
 
 
 def map_too_small(error: float, feature_map: CentredMap, n_clusters: int, n_rows: int) -> str | None:
-    """The map loses too much. Its error falls as one over its size; half as many landmarks as frequencies do."""
+    """The map loses too much. Half as many landmarks as frequencies do."""
     if error <= LARGEST_ERROR:
         return None
     base, words = feature_map.base, feature_map.base.words
-    size = _rounded_up(base.n_components * error / GOOD_ERROR)
+    size = _rounded_up(size_for(error, base.n_components))
     better = f"n_components={min(size, n_rows) if base.components_are_rows else size}"
     if words.instead:
         better += f", or {words.instead}n_components={min(-(-size // 2), n_rows)}"

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from powerkmeans.advice.thresholds import EXAMINED_ROWS, FAR, FEWEST_ROWS, WORK
+from powerkmeans.advice.thresholds import FAR
 from powerkmeans.features.bandwidth import weighted_median
 from powerkmeans.features.kernels import Kernel
+from powerkmeans.features.map_error import FEWEST_ROWS, examined_size
 from powerkmeans.features.pairs import as_dense
 from powerkmeans.fitting.task import Task
 from powerkmeans.support.draws import draw_by_weight
@@ -68,8 +69,7 @@ def examined_rows(task: Task, index: int) -> ExaminedRows | None:
     if 8 * len(sample.weight) < FEWEST_ROWS:
         return None
     times = task.stream("guidance").standard_exponential(len(sample.weight))
-    size = int(np.clip((WORK / sample.views[0].shape[1]) ** 0.5, FEWEST_ROWS, EXAMINED_ROWS))
-    kept, weight = draw_by_weight(times, sample.weight, size)
+    kept, weight = draw_by_weight(times, sample.weight, examined_size(sample.views[0].shape[1]))
     rows = as_dense(sample.views[0][kept]).astype(np.float64)
     near = _near(rows, weight)
     kept, rows, share = kept[near], rows[near], weight[near] / np.sum(weight[near])

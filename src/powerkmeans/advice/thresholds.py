@@ -5,12 +5,6 @@
 
 from __future__ import annotations
 
-# rows of a view that are examined: their 20,000 pairs give every number below to a few percent
-EXAMINED_ROWS = 200
-# fewer rows say nothing of columns and maps, and an eighth of them nothing of a kernel; wide rows are no fewer
-FEWEST_ROWS = 64
-# multiplications that one kernel matrix may take, which are some ten milliseconds
-WORK = 2**25
 # scales this far apart cannot be judged side by side: rows that lie this many times as far off as half of them are
 # left aside, and bandwidths are taken to be at least one over this of the largest entry
 FAR = 1e5
@@ -28,12 +22,13 @@ FEW = 0.1
 
 # outputs that a map needs for each direction of its kernel: with one, moons lose up to a quarter of their samples
 OUTPUTS_PER_DIRECTION = 2
-# a map is too small above the first error, and the size that is suggested aims at the second
-LARGEST_ERROR, GOOD_ERROR = 0.15, 0.02
+# a map is too small above this error
+LARGEST_ERROR = 0.15
 
-# what a draw of rows gives is known up to this factor: chance, variances in their order, structure that recurs
+# what a draw of rows gives is known up to this factor: chance, and variances in their order
 UNCERTAINTY = 2.0
-# multiples of what chance gives, beyond which columns are correlated, and clusters related to a view
+# multiples of what chance gives, beyond which columns are correlated; and clusters related to a view, or the
+# structure that they can show to that of other rows
 CORRELATED, RELATED = 3.0, 5.0
 # a graph that agrees with its halves on less shows no clusters
 LEAST_AGREEMENT = 0.3

@@ -73,8 +73,10 @@ class KernelPowerKMeans(PowerKMeansBase):
 
     n_components : "auto" or int, default="auto"
         Number of landmarks (at most the number of distinct rows) or of frequencies (a map with ``D``
-        frequencies has ``2 D`` outputs). ``"auto"``: :func:`suggest_n_components` frequencies, or twice as
-        many landmarks. Ignored by ``"identity"`` and ``"exact"``.
+        frequencies has ``2 D`` outputs). ``"auto"``: :func:`suggest_n_components` frequencies. Of landmarks at
+        least twice as many, and more where rows are few (all of up to 256); where these lose more than 2 % of what
+        the clusters can show of the kernel on some rows, as many as it takes, up to 500, and fewer where that
+        would take long. Ignored by ``"identity"`` and ``"exact"``.
 
     n_neighbors : "auto" or int, default="auto"
         The nearest landmarks that a row is placed by in a graph. ``"auto"``: 10, or 40 where these tell the

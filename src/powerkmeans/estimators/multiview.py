@@ -34,8 +34,8 @@ class MultiViewPowerKMeans(PowerKMeansBase):
     :math:`-\infty`. The bounded loss ``h`` lets far samples pull on nothing, and tells which they are.
 
     Scale the columns of a view first unless their units are comparable. The landmarks of a view are a draw:
-    with few clusters ``n_components="auto"`` is few of them, and a larger number steadies results that vary with
-    ``random_state``. The system of the paper, IP-RFF-MKPKM, has ``feature_map="rff"``.
+    where results vary with ``random_state``, a larger ``n_components`` steadies them. The system of the paper,
+    IP-RFF-MKPKM, has ``feature_map="rff"``.
 
     A sample may lack views, as long as it has one: nothing is imputed, distances are taken over the views it has.
 
@@ -85,7 +85,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         Length scale of the kernel.
 
     n_components : "auto" or int, default="auto"
-        Number of landmarks or frequencies.
+        Number of landmarks or frequencies; ``"auto"`` is as in :class:`KernelPowerKMeans`, view by view.
 
     n_neighbors : "auto" or int, default="auto"
         The nearest landmarks that a row is placed by in a graph. ``"auto"``: 10, or 40 where these tell the

@@ -5,11 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from powerkmeans.support.memory import GIB, SMALLEST_BLOCK, SPARE_BYTES, available_memory
+from powerkmeans.features.map_error import FEWEST_ROWS, size_for
+from powerkmeans.support.memory import ENTRIES, GIB, SMALLEST_BLOCK, SPARE_BYTES, available_memory
 from powerkmeans.support.values import LARGEST, integer, real
 
 # arrays of the size of the centroids, and of a block of rows, that a fit holds at once
 _COPIES = 4
+# rows times squared landmarks: as many landmarks take no time that shows, and more than the second a fit too much
+FREE_WORK, MOST_WORK = 2**24, 2**31
+# more landmarks, or numbers of them where rows are wide, are for users to ask for; every block in work copies them
+MOST_LANDMARKS, LANDMARK_NUMBERS = 500, ENTRIES // 2
 _INSIDE = real(lambda x: 0 < x < 1, "a number strictly between 0 and 1")
 
 
@@ -59,6 +64,31 @@ def size_rule(n_clusters: int) -> str:
     """Where the automatic size comes from, in words."""
     size = suggest_n_components(n_clusters)
     return f"ceil(4 log(2k)^3) = {size} for k={n_clusters} (Theorem 3, eps = delta = 1/2)"
+
+
+def first_landmarks(n_clusters: int, n_rows: int, n_columns: int) -> int:
+    """Landmarks that are tried first: as many as frequencies would have outputs, or as few rows have for nothing.
+
+    ``n_rows`` are distinct: how repetition is written does not matter.
+    """
+    return max(2 * suggest_n_components(n_clusters), _affordable(FREE_WORK, n_rows, n_columns))
+
+
+def most_landmarks(n_clusters: int, n_rows: int, n_columns: int) -> int:
+    """The most that :func:`grown` comes to; the first where there is no room for more than the examined rows."""
+    first = first_landmarks(n_clusters, n_rows, n_columns)
+    most = min(MOST_LANDMARKS, _affordable(MOST_WORK, n_rows, n_columns))
+    return most if most > max(first, FEWEST_ROWS) else first
+
+
+def grown(size: int, error: float, most: int) -> int:
+    """The size to have instead of one with that error, at most so large."""
+    return max(size, min(most, round(size_for(error, size))))
+
+
+def _affordable(work: int, n_rows: int, n_columns: int) -> int:
+    """Landmarks that take no more work, and no more numbers, however wide rows are."""
+    return min(math.isqrt(work // n_rows), LANDMARK_NUMBERS // n_columns)
 
 
 def map_bytes(n_outputs: int, n_numbers: int, n_clusters: int, n_samples: int) -> int:

@@ -39,6 +39,7 @@ def make_maps(
             kernel=one.kernel,
             bandwidth=bandwidth,
             n_components=n_components(one, n_clusters) if kind.sized else 0,
+            automatic=_is_automatic(one),
             dtype=views.dtype,
             seed=seed,
             key=views.keys[index],
@@ -70,6 +71,19 @@ def n_components(chosen: ViewSettings, n_clusters: int) -> int:
     return chosen.n_components
 
 
+def _is_automatic(chosen: ViewSettings) -> bool:
+    return MAPS[chosen.feature_map].sized and isinstance(chosen.n_components, str)
+
+
+def _most_components(chosen: ViewSettings, n_clusters: int, sample: RowSample) -> int:
+    """The most that the size comes to."""
+    kind, (n_rows, n_columns) = MAPS[chosen.feature_map], sample.views[0].shape
+    size = n_components(chosen, n_clusters)
+    if _is_automatic(chosen):
+        size = kind.largest_size(n_clusters, sample.n_distinct, n_columns)
+    return min(size, n_rows) if kind.map_class.components_are_rows else size
+
+
 def _in_memory(view: Views) -> Any:
     """The rows of one view, absent ones zero."""
     rows = view.arrays[0].read() if is_source(view.arrays[0]) else view.arrays[0]
@@ -83,23 +97,30 @@ def _check_memory(
     for name, array, sample, one in zip(views.names, views.arrays, samples, chosen, strict=True):
         kind = MAPS[one.feature_map]
         if kind.sized:
-            size = n_components(one, n_clusters)
-            size = min(size, len(sample.weight)) if kind.map_class.components_are_rows else size
+            size = _most_components(one, n_clusters, sample)
             needed[name] = map_bytes(*kind.outputs_and_numbers(size, array.shape[1]), n_clusters, array.shape[0])
     check_map_memory(needed)
 
 
 def notes(
-    views: Views, chosen: tuple[ViewSettings, ...], bandwidths: tuple[float | None, ...], n_clusters: int
+    views: Views,
+    chosen: tuple[ViewSettings, ...],
+    bandwidths: tuple[float | None, ...],
+    n_clusters: int,
+    maps: tuple[BaseMap, ...] = (),
 ) -> tuple[str, ...]:
-    """What to say about the views and what was chosen for them."""
+    """What to say about the views and what was chosen for them; ``maps`` are those of single views."""
     lines = list[str]()
     for index, (one, bandwidth) in enumerate(zip(chosen, bandwidths, strict=True)):
-        lines.append(_about_view(views.alone(index), one, bandwidth))
-        kind = MAPS[one.feature_map]
-        if kind.sized and isinstance(one.n_components, str):
+        kind, about = MAPS[one.feature_map], _about_view(views.alone(index), one, bandwidth)
+        lines.append(about + (_about_components(maps[index]) if maps and kind.sized else ""))
+        if _is_automatic(one):
             lines.append(f"n_components='auto': {kind.about_size(n_clusters, one.kernel)}")
-    return tuple(dict.fromkeys(lines))  # a size that views have in common is told once
+    return tuple(dict.fromkeys(lines))  # a rule that views have in common is told once
+
+
+def _about_components(base: BaseMap) -> str:
+    return f", {base.n_components} {base.words.components}"
 
 
 def _about_view(view: Views, chosen: ViewSettings, bandwidth: float | None) -> str:

@@ -64,7 +64,7 @@ def prepare_views(views: Views, chosen: tuple[ViewSettings, ...], settings: Sett
         sample=sample,
         samples=samples,
         bandwidths=bandwidths,
-        notes=notes(views, chosen, bandwidths, settings.n_clusters),
+        notes=notes(views, chosen, bandwidths, settings.n_clusters, maps),
         view_settings=chosen,
         used=views.names,
         examined=samples,

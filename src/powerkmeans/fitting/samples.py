@@ -31,7 +31,10 @@ def draw_samples(rows: Engine, views: Views, engine: object, seed: int) -> tuple
 
 
 def split_sample(sample: RowSample, keys: tuple[str, ...]) -> list[RowSample]:
-    """Distinct rows of each view by itself, where it has them, with their total weights."""
+    """Distinct rows of each view by itself, where it has them, with their total weights.
+
+    They are told to be drawn from as many as all views together have: so many take part in every pass.
+    """
     if len(keys) == 1:
         return [sample]
     parts = []
@@ -40,7 +43,7 @@ def split_sample(sample: RowSample, keys: tuple[str, ...]) -> list[RowSample]:
         hashes = row_hashes((view[kept],), [multipliers(view.shape[1], key, 0)])
         _, first, group = np.unique(hashes, return_index=True, return_inverse=True)
         merged = np.bincount(group, weights=sample.weight[kept]).astype(np.float64)
-        parts.append(RowSample((view[kept[first]],), merged))
+        parts.append(RowSample((view[kept[first]],), merged, n_distinct=sample.n_distinct))
     return parts
 
 

@@ -16,7 +16,9 @@ from powerkmeans.cli.modelling import fitted
 from powerkmeans.cli.terminal import Terminal, facts, heading
 from powerkmeans.compute.options import engine_options
 from powerkmeans.estimators import KernelPowerKMeans, MultiViewPowerKMeans
+from powerkmeans.features.maps.registry import MAPS
 from powerkmeans.fitting.pilot import PILOT_ROWS, ROWS_PER_CLUSTER
+from powerkmeans.inputs.settings import AUTO
 from powerkmeans.support.memory import available_memory
 
 # rows of the first probe, at least so many and so many per cluster; the second has that many times as many
@@ -69,7 +71,8 @@ def estimate(inputs: Inputs, parameters: dict[str, Any], read_seconds: float, te
     few = min(n, max(_PROBE_ROWS, _PROBE_PER_CLUSTER * k))
     with terminal.bar("Probing") as bar, terminal.hearing_warnings():
         bar.wait(f"fits to {few:,} rows and more")
-        _probe(inputs, parameters, few)  # loads what is loaded once
+        first = _probe(inputs, parameters, few)  # loads what is loaded once
+        parameters = _sized(parameters, first.model, n)
         probes = [_probe(inputs, parameters, m) for m in sorted({few, min(n, _LARGER * few)})]
         pass_seconds = _pass_seconds(probes[-1].model, inputs)
     features, kept = _feature_bytes(probes[-1].model, n, parameters["engine"])
@@ -96,6 +99,20 @@ def _probe(inputs: Inputs, parameters: dict[str, Any], n_rows: int) -> Probe:
     start = time.perf_counter()
     model = fitted((MultiViewPowerKMeans if inputs.several else KernelPowerKMeans)(**parameters), X)
     return Probe(n_rows, time.perf_counter() - start, model)
+
+
+def _sized(parameters: dict[str, Any], model: Any, n: int) -> dict[str, Any]:
+    """With no more components than a fit to all rows takes: few rows may have more of them for the same work."""
+    found, names = model._fit.model, np.atleast_1d(model.feature_map_)
+    if parameters["n_components"] != AUTO or AUTO in np.atleast_1d(parameters["feature_map"]):
+        return parameters
+    if not all(one.base.approximates for one in found.maps):
+        return parameters
+    sizes = [
+        min(one.base.n_components, MAPS[names[view]].largest_size(model.n_clusters, n, found.view_widths[view]))
+        for one, view in zip(found.maps, found.used_views, strict=True)
+    ]
+    return parameters | {"n_components": max(sizes)}
 
 
 def _pass_seconds(model: Any, inputs: Inputs) -> float:

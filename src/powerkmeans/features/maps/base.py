@@ -162,6 +162,7 @@ class MapRequest:
     key : what random streams of the view are named by
     rows, weight : all rows of the view and their weights, absent ones zero; a dual kind has them in memory
     n_clusters, n_neighbors : as set; None leaves the neighbours to the map
+    automatic : whether ``n_components`` is that of ``"auto"``, which a kind may go beyond
     offsets : columns at which views begin and end, where there are several side by side
     tools : what work on the sample is done with
     """
@@ -177,6 +178,7 @@ class MapRequest:
     weight: Array
     n_clusters: int = 2
     n_neighbors: int | None = None
+    automatic: bool = False
     offsets: tuple[int, ...] = ()
     tools: Tools = field(default_factory=Tools)
 
@@ -232,8 +234,12 @@ class MapKind:
         return True
 
     def automatic_size(self, n_clusters: int) -> int:
-        """The ``n_components`` of ``"auto"``, where it is ``sized``."""
+        """The ``n_components`` of ``"auto"``, where it is ``sized``; the least, if that goes by the rows too."""
         raise NotImplementedError
+
+    def largest_size(self, n_clusters: int, n_rows: int, n_columns: int) -> int:
+        """The most that ``"auto"`` comes to for so many distinct rows."""
+        return self.automatic_size(n_clusters)
 
     def about_size(self, n_clusters: int, kernel: str) -> str:
         """Where the automatic size comes from, in words."""

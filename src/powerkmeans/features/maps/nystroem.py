@@ -8,11 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from powerkmeans.features.kernels import KERNELS
+from powerkmeans.features.map_error import GOOD_ERROR, examined_size, kernel_error
 from powerkmeans.features.maps.base import BaseMap, MapKind, MapRequest, MapWords, check_columns
 from powerkmeans.features.maps.overflow import largest_entry, length_bound, longest_square
 from powerkmeans.features.maps.packing import ArrayEntry, Packing, PlainEntry, always
 from powerkmeans.features.pairs import as_dense
-from powerkmeans.features.size import size_rule, suggest_n_components
+from powerkmeans.features.size import first_landmarks, grown, most_landmarks, size_rule, suggest_n_components
 from powerkmeans.support.draws import subsample
 from powerkmeans.support.precision import ROUNDING
 from powerkmeans.types import Array, Float64Array
@@ -92,21 +93,52 @@ def make_nystroem(origin: Float64Array, rows: Array, kernel: str, bandwidth: flo
     return NystroemMap(origin, landmarks, vectors[:, kept] / np.sqrt(values[kept]), kernel, float(bandwidth))
 
 
+def _with_landmarks(request: MapRequest, size: int) -> NystroemMap:
+    """The map of so many landmarks; fewer are some of more."""
+    assert request.bandwidth is not None
+    (landmarks,) = subsample(request.sample, size, request.stream("landmarks")).views
+    return make_nystroem(request.origin(), landmarks, request.kernel, request.bandwidth)
+
+
+def _error(request: MapRequest, base: NystroemMap) -> float:
+    """How much the map loses of what the clusters can show, on some rows; none if squares of these overflow."""
+    some = subsample(request.sample, examined_size(request.n_columns), request.stream("size"))
+    rows = as_dense(some.views[0]).astype(np.float64) - base.origin
+    with np.errstate(over="ignore", invalid="ignore"):
+        gram = KERNELS[base.kernel].gram(rows, rows, base.bandwidth)
+        features = base(some.views[0], np)
+    if not (np.all(np.isfinite(gram)) and np.all(np.isfinite(features))):
+        return 0.0
+    return kernel_error(gram, features, some.weight / np.sum(some.weight), request.n_clusters)[0]
+
+
 class NystroemKind(MapKind):
-    """As many landmarks as frequencies would have outputs."""
+    """As many landmarks as frequencies would have outputs, more where rows are few, and where those lose much."""
 
     map_class = NystroemMap
 
     def make(self, request: MapRequest) -> NystroemMap:
-        assert request.bandwidth is not None
-        (landmarks,) = subsample(request.sample, request.n_components, request.stream("landmarks")).views
-        return make_nystroem(request.origin(), landmarks, request.kernel, request.bandwidth)
+        if not request.automatic:
+            return _with_landmarks(request, request.n_components)
+        of_data = request.n_clusters, request.sample.n_distinct, request.n_columns
+        first, most = first_landmarks(*of_data), most_landmarks(*of_data)
+        base = _with_landmarks(request, first)
+        if not first < min(most, len(request.sample.weight)):
+            return base
+        size = grown(first, _error(request, base), most)
+        return base if size == first else _with_landmarks(request, size)
 
     def automatic_size(self, n_clusters: int) -> int:
         return 2 * suggest_n_components(n_clusters)
 
+    def largest_size(self, n_clusters: int, n_rows: int, n_columns: int) -> int:
+        return most_landmarks(n_clusters, n_rows, n_columns)
+
     def about_size(self, n_clusters: int, kernel: str) -> str:
-        return f"{self.automatic_size(n_clusters)} landmarks, the outputs of {size_rule(n_clusters)}"
+        return (
+            f"at least {self.automatic_size(n_clusters)} landmarks, the outputs of {size_rule(n_clusters)}; more "
+            f"where rows are few or these lose more than {GOOD_ERROR:.0%} of what the clusters can show"
+        )
 
     def outputs_and_numbers(self, n_components: int, n_columns: int) -> tuple[int, int]:
         """The landmarks, their kernel matrix, its eigenvectors and what is made of them."""
