@@ -259,7 +259,7 @@ def map_of(graph: Graph, agreed: float) -> GraphMap:
         loading=graph.spectrum.loading,
         n_neighbors=graph.n_neighbors,
         n_pieces=graph.n_pieces,
-        agreement=max(0.0, agreed),
+        agreement=min(1.0, max(0.0, agreed)),  # rounding may lead beyond
         usual=graph.usual,
         sparse=sparse,
         projected=graph.placing.projection is not None,
