@@ -117,12 +117,13 @@ CASES: dict[str, Case] = {
 
 
 def fit(views: Views, k: int, seed: int, **parameters: Any) -> Any:
-    """One fit with the defaults, but for what is given; one view has the estimator for one."""
+    """One fit with landmarks and the defaults, but for what is given; one view has the estimator for one."""
     several = len(views) > 1
     if not several:
         parameters.pop("view_baseline", None)
     kind = MultiViewPowerKMeans if several else KernelPowerKMeans
-    return kind(k, random_state=seed, **parameters).fit(views if several else views[0])
+    parameters = {"feature_map": "nystroem", "random_state": seed} | parameters
+    return kind(k, **parameters).fit(views if several else views[0])
 
 
 @lru_cache(maxsize=1)

@@ -45,7 +45,9 @@ def prepare(folder: Path, n_rows: int, n_columns: int, n_clusters: int) -> None:
     """Write the rows and a model that was fitted to some of them."""
     rows = make_rows(n_rows, n_columns, n_clusters)
     np.save(folder / "rows.npy", rows)
-    model = powerkmeans.KernelPowerKMeans(n_clusters, membership="possibilistic", random_state=0)
+    model = powerkmeans.KernelPowerKMeans(
+        n_clusters, feature_map="nystroem", membership="possibilistic", random_state=0
+    )
     model.fit(rows[:50_000]).save(folder / "model.npz")
 
 

@@ -38,7 +38,7 @@ MAPS: dict[str, dict[str, Any]] = {
     "inner products": {"feature_map": "exact", "kernel": "precomputed"},
     "exact kernel": {"feature_map": "exact"},
     "rows": {"feature_map": "identity"},
-    "landmarks": {},
+    "landmarks": {"feature_map": "nystroem"},
     "Fourier": {"feature_map": "rff", "n_components": 300},
 }
 DRAWN = ("landmarks", "Fourier")

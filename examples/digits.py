@@ -1,4 +1,4 @@
-"""Two views of scikit-learn's handwritten digits: k-means and kernel power k-means side by side.
+"""Two views of scikit-learn's handwritten digits: k-means and power k-means side by side.
 
 python examples/digits.py [--seeds 5] [--output demo_output]
 
@@ -86,8 +86,8 @@ def compare(X: np.ndarray, y: np.ndarray, seeds: int) -> tuple[KernelPowerKMeans
     score("k-means, 1 run", plain(1), y, seeds, cost)
     score("k-means, best of 10 runs", plain(10), y, seeds, cost)
     score("power k-means (no kernel)", ours(feature_map="identity"), y, seeds, cost)
-    score("kernel power k-means (RFF-KPKM)", ours(), y, seeds, cost)
-    score("RFF-KPKM, possibilistic", ours(membership="possibilistic"), y, seeds, cost)
+    score("landmarks of a kernel", ours(feature_map="nystroem"), y, seeds, cost)
+    score("a graph of landmarks (default)", ours(), y, seeds, cost)
     print("Objective: sum of squared distances to the nearest centroid, in each method's own feature space.")
 
     model = KernelPowerKMeans(10, random_state=0).fit(X)

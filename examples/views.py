@@ -98,7 +98,7 @@ def show(step: Step, results: list[dict[str, float]]) -> dict[str, float]:
 
 
 def draw(model: MultiViewPowerKMeans, step: Step, means: dict[str, dict[str, float]], path: Path) -> None:
-    """Weights along the annealing, outlier scores with the images behind them, accuracy step by step."""
+    """Weights of the views, outlier scores with the images behind them, accuracy step by step."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -108,14 +108,9 @@ def draw(model: MultiViewPowerKMeans, step: Step, means: dict[str, dict[str, flo
     plt.rcParams.update({"font.size": 10, "axes.spines.top": False, "axes.spines.right": False})
     figure, (left, middle, right) = plt.subplots(1, 3, figsize=(14, 4.6), width_ratios=[1, 1.35, 1])
 
-    weights = model.history_["view_weights"]
-    for index, (name, colour) in enumerate(zip(step.views, (COLOURS[0], COLOURS[2], COLOURS[6]), strict=True)):
-        left.plot(weights[:, index], color=colour, lw=2)
-        left.annotate(
-            f"{name} {weights[-1, index]:.2f}", (len(weights), weights[-1, index]), color=colour, va="center",
-            xytext=(4, 0), textcoords="offset points",
-        )  # fmt: skip
-    left.set(title="View weights", xlabel="iteration", ylim=(0, None), xlim=(0, 1.32 * len(weights)))
+    bars = left.bar(list(step.views), model.view_weights_, color=(COLOURS[0], COLOURS[2], COLOURS[6]))
+    left.bar_label(bars, fmt="%.2f", padding=3)
+    left.set(title="View weights", ylim=(0, 1.15 * max(model.view_weights_)))
 
     scores = model.outlier_score(step.views)
     bins = np.linspace(scores.min(), scores.max(), 45)

@@ -48,7 +48,11 @@ def _kernel_models() -> list[tuple[str, Any, Any]]:
     common = {"n_components": 5, "max_iter": 30, "random_state": 0}
     single = X.astype(np.float32)
     made = [
-        ("landmarks", KernelPowerKMeans(3, membership="possibilistic", **common).fit(single), single),
+        (
+            "landmarks",
+            KernelPowerKMeans(3, feature_map="nystroem", membership="possibilistic", **common).fit(single),
+            single,
+        ),
         ("fourier", KernelPowerKMeans(3, feature_map="rff", s_init=-3.0, **common).fit(X), X),
         ("fourier in single precision", KernelPowerKMeans(3, feature_map="rff", **common).fit(single), single),
         ("columns", KernelPowerKMeans(3, feature_map="identity", init=X[:3], **common).fit(X), X),
@@ -68,7 +72,9 @@ def _view_models() -> list[tuple[str, Any, Any]]:
     maps = {"left": "rff", "right": "nystroem", "constant": "identity"}
     common = {"n_components": 4, "max_iter": 30, "random_state": 0}
     several = MultiViewPowerKMeans(3, feature_map=maps, metric={"right": "cosine"}, **common).fit(views)
-    table = MultiViewPowerKMeans(2, views={"a": slice(0, 2), "b": [2, 4]}, fuzziness=2.5, **common).fit(X)
+    table = MultiViewPowerKMeans(
+        2, views={"a": slice(0, 2), "b": [2, 4]}, feature_map="nystroem", fuzziness=2.5, **common
+    ).fit(X)
     begun = MultiViewPowerKMeans(3, feature_map="identity", **common)
     left = {name: view[:, :2] for name, view in views.items() if name != "constant"}
     for start in range(0, 15, 5):

@@ -68,12 +68,13 @@ def side_by_side(views: Views) -> np.ndarray:
 
 
 def ours(membership: str, **parameters: Any) -> Run:
-    """Our estimator for one view or for several, with defaults for whatever is not given."""
+    """Our estimator for one view or for several: landmarks, and defaults for whatever is not given."""
 
     def run(views: Views, k: int, seed: int) -> Outcome:
         estimator = KernelPowerKMeans if len(views) == 1 else MultiViewPowerKMeans
         X = views[0] if len(views) == 1 else views
-        model = estimator(k, membership=membership, random_state=seed, **parameters).fit(X)
+        chosen = {"feature_map": "nystroem", "membership": membership} | parameters
+        model = estimator(k, random_state=seed, **chosen).fit(X)
         fuzzy = membership == "fuzzy"
         scores = model.transform(X).min(axis=1) if fuzzy else model.outlier_score(X)
         return Outcome(model.labels_, scores, [round(float(weight), 4) for weight in model.view_weights_])

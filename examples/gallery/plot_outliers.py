@@ -22,7 +22,7 @@ X = np.vstack([clean, noise])
 
 # %%
 # Take a quantile of the scores for the threshold; what lies above it is labelled -1.
-model = KernelPowerKMeans(3, membership="possibilistic", random_state=0).fit(X)
+model = KernelPowerKMeans(3, feature_map="nystroem", membership="possibilistic", random_state=0).fit(X)
 scores = model.outlier_score(X)
 labels = model.predict(X, noise_threshold=np.quantile(scores, 0.8))
 auc = roc_auc_score(np.arange(len(X)) >= len(clean), scores)

@@ -93,11 +93,13 @@ def cluster(
 
         - ``obs[key_added]``: the clusters, categories "0", "1", ...
         - ``obsm[key_added + "_memberships"]``: membership of each cluster, a column each; rows sum to one.
-        - ``obs[key_added + "_outlier_score"]``: the larger, the farther from every cluster. Only for
-          ``membership="possibilistic"``, which is the default for several views and not for one.
+        - ``obs[key_added + "_outlier_score"]``: the larger, the farther from every cluster. Only where the
+          graph was taken (``feature_map`` below), or for ``membership="possibilistic"``, which several views have
+          by default where it was not.
         - ``uns[key_added]``: ``estimator``, ``version``, ``params`` (without those that are None), ``n_iter``,
           ``objective``, ``inertia``, ``status``, and ``views``, a data frame with a row per view: its
-          ``representation``, ``bandwidth``, ``n_components`` and the columns of :func:`explain_views`.
+          ``representation``, ``feature_map``, ``bandwidth``, ``n_components`` and the columns of
+          :func:`explain_views`.
 
     Examples
     --------
@@ -328,6 +330,7 @@ def _fit(model: Any, views: dict[str, View]) -> dict[str, Any]:
     table: dict[str, Any] = {"representation": [view.representation for view in views.values()]}
     table.update(explain_views(model, X, **given))
     table["view"] = list(views)
+    table["feature_map"] = np.atleast_1d(model.feature_map_).astype(str)
     table["bandwidth"] = np.array(np.atleast_1d(model.bandwidth_), dtype=np.float64)
     table["n_components"] = np.atleast_1d(model.n_components_)
     return {

@@ -53,7 +53,7 @@ def told(model, X, category=DataGuidanceWarning, **fit):
 
 
 def kernel(n_clusters, **settings):
-    return KernelPowerKMeans(n_clusters, **({"random_state": 0} | settings))
+    return KernelPowerKMeans(n_clusters, **({"feature_map": "nystroem", "random_state": 0} | settings))
 
 
 def several(n_clusters=3, **settings):
@@ -74,7 +74,7 @@ def three_views(n_samples=600, seed=0):
     return good | {"noise": rng.normal(size=(n_samples, 8))}
 
 
-@pytest.mark.parametrize("feature_map", ["rff", "orf", "nystroem", "identity"])
+@pytest.mark.parametrize("feature_map", ["auto", "rff", "orf", "nystroem", "identity"])
 @pytest.mark.parametrize(("name", "n_clusters"), [("iris", 3), ("wine", 3), ("breast_cancer", 2), ("digits", 10)])
 def test_nothing_is_said_about_standardised_data(name, n_clusters, feature_map):
     assert told(kernel(n_clusters, feature_map=feature_map), standardised(name)) == ""
@@ -485,7 +485,7 @@ def directions(n=200):
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix, sparse.csr_array])
-@pytest.mark.parametrize("feature_map", ["nystroem", "identity", "exact"])
+@pytest.mark.parametrize("feature_map", ["nystroem", "identity", "exact", "graph"])
 def test_rows_without_a_direction(form, feature_map):
     rows, model = directions(), KernelPowerKMeans(3, feature_map=feature_map, metric="cosine", random_state=0)
     assert told(model, form(rows)) == ""

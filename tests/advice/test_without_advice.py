@@ -87,10 +87,10 @@ def test_outliers_that_end_a_fit_are_found_by_a_look_at_rows():
 
 def test_verbose_notes_the_error_of_a_map_after_the_runs_and_only_with_advice(capsys):
     rows = (WINE - WINE.mean(axis=0)) / WINE.std(axis=0)
-    KernelPowerKMeans(3, random_state=0, verbose=1).fit(rows)
+    KernelPowerKMeans(3, feature_map="nystroem", random_state=0, verbose=1).fit(rows)
     lines = capsys.readouterr().err.splitlines()
     assert "kernel error" in lines[-1]
-    KernelPowerKMeans(3, random_state=0, verbose=1, advice=False).fit(rows)
+    KernelPowerKMeans(3, feature_map="nystroem", random_state=0, verbose=1, advice=False).fit(rows)
     assert capsys.readouterr().err.splitlines() == lines[:-1]
 
 

@@ -48,7 +48,7 @@ PARAMETERS = [
         "The 'feature_map' parameter must be one of 'rff', 'orf', 'nystroem', 'auto', 'graph', 'identity'",
     ),
     (
-        {"kernel": "precomputed"},
+        {"kernel": "precomputed", "feature_map": "nystroem"},
         "kernel='precomputed' is a matrix of kernel values, which only feature_map='exact'",
     ),
     ({"kernel": "linear"}, "The 'kernel' parameter must be one of 'rbf', 'laplacian'"),

@@ -51,7 +51,8 @@ def test_centers_are_points_of_the_uncentred_feature_space(model):
     assert model.cluster_centers_.shape == (3, base.n_outputs)
 
 
-def test_history_tells_the_story(model):
+def test_history_tells_the_story():
+    model = KernelPowerKMeans(3, feature_map="nystroem", random_state=0).fit(X)
     history = model.history_
     assert set(history) == {"s", "objective", "inertia", "shift", "n_distinct", "view_weights", "groups"}
     assert all(len(column) == model.n_iter_ for column in history.values())
@@ -76,7 +77,7 @@ def test_outliers_score_high():
     assert np.argmax(fit.outlier_score(data)) == len(X)
     assert fit.typicality(data) == pytest.approx(1 - fit.outlier_score(data))
     assert fit.reference_distance_ > 0
-    plain = KernelPowerKMeans(3, random_state=0).fit(data)
+    plain = KernelPowerKMeans(3, feature_map="nystroem", random_state=0).fit(data)
     assert np.array_equal(plain.typicality(data), np.ones(len(data)))
     assert plain.reference_distance_ is None
 
@@ -91,15 +92,15 @@ def test_far_outliers_still_get_their_nearest_cluster():
 
 def test_reference_distances():
     def fit(reference):
-        model = KernelPowerKMeans(3, membership="possibilistic", reference_distance=reference, random_state=0)
-        return model.fit(X)
+        settings = {"feature_map": "nystroem", "membership": "possibilistic", "reference_distance": reference}
+        return KernelPowerKMeans(3, random_state=0, **settings).fit(X)
 
     phi = features_of(fit("global"), X)
     norms = np.sum((phi - phi.mean(axis=0)) ** 2, axis=1)
     assert fit("global").reference_distance_ == pytest.approx(np.mean(norms))
     norms = np.sum((phi - np.median(phi, axis=0)) ** 2, axis=1)
     assert fit("median").reference_distance_ == pytest.approx(np.median(norms), rel=1e-2)
-    plain = KernelPowerKMeans(3, random_state=0).fit(X)
+    plain = KernelPowerKMeans(3, feature_map="nystroem", random_state=0).fit(X)
     assert fit("within").reference_distance_ == pytest.approx(plain.inertia_ / len(X), rel=1e-2)
     assert fit(0.3).reference_distance_ == 0.3
     for reference in ("global", "median", "within", 0.3):
@@ -146,7 +147,8 @@ def test_far_samples_go_to_their_nearest_cluster(fuzziness, s_init, dtype):
 @pytest.mark.parametrize("init", ["auto", "cloud", "k-means++", "k-means", "random"])
 @pytest.mark.parametrize("s_init", ["auto", -5.0, -np.inf])
 def test_every_start(init, s_init):
-    fit = KernelPowerKMeans(3, init=init, s_init=s_init, n_init=2, random_state=0).fit(X)
+    settings = {"init": init, "s_init": s_init, "n_init": 2}
+    fit = KernelPowerKMeans(3, feature_map="nystroem", random_state=0, **settings).fit(X)
     assert len(fit.restarts_) == 2
     assert len(np.unique(fit.labels_)) == 3
 
@@ -272,7 +274,7 @@ class Recorder:
 def test_scikit_learn_callbacks():
     pytest.importorskip("sklearn.callback")
     recorder = Recorder()
-    fit = KernelPowerKMeans(3, random_state=0).set_callbacks(recorder).fit(X)
+    fit = KernelPowerKMeans(3, feature_map="nystroem", random_state=0).set_callbacks(recorder).fit(X)
     iterations = [metadata for name, metadata in recorder.tasks if name == "iteration"]
     assert len(iterations) >= fit.n_iter_
     assert set(iterations[0]) == {"s", "objective", "shift"}
@@ -280,14 +282,14 @@ def test_scikit_learn_callbacks():
     assert recorder.tasks[-1][0] == "fit"
 
     stopper = Recorder(stop_after=4)
-    fit = KernelPowerKMeans(3, random_state=0).set_callbacks(stopper).fit(X)
+    fit = KernelPowerKMeans(3, feature_map="nystroem", random_state=0).set_callbacks(stopper).fit(X)
     assert fit.n_iter_ == 4
     assert fit.status_ == "stopped by a callback"
 
     # a stop in the second run ends the fit, whichever run is kept
     first = next(i for i, (name, _) in enumerate(recorder.tasks) if name.startswith("run 1"))
     stopper = Recorder(stop_after=first + 3)
-    KernelPowerKMeans(3, random_state=0).set_callbacks(stopper).fit(X)
+    KernelPowerKMeans(3, feature_map="nystroem", random_state=0).set_callbacks(stopper).fit(X)
     assert len(stopper.tasks) == first + 5  # its run's end and the fit's
 
 

@@ -73,8 +73,8 @@ def test_fits_and_answers_are_those_of_the_array(tmp_path, kind, budget):
 
 def test_views_from_files_and_arrays_together(tmp_path):
     source = open_source(save(tmp_path, "parquet"), columns=NAMES[3:])
-    expected = MultiViewPowerKMeans(4, random_state=0).fit({"a": X[:, :3], "b": X[:, 3:]})
-    found = MultiViewPowerKMeans(4, random_state=0).fit({"a": X[:, :3], "b": source})
+    expected = MultiViewPowerKMeans(4, feature_map="nystroem", random_state=0).fit({"a": X[:, :3], "b": X[:, 3:]})
+    found = MultiViewPowerKMeans(4, feature_map="nystroem", random_state=0).fit({"a": X[:, :3], "b": source})
     assert np.array_equal(found.labels_, expected.labels_)
     assert same(found.objective_, expected.objective_)
     assert np.array_equal(found.predict({"a": X[:, :3], "b": source}), expected.labels_)
@@ -82,11 +82,13 @@ def test_views_from_files_and_arrays_together(tmp_path):
 
 def test_views_are_columns_of_one_file(tmp_path):
     path = save(tmp_path, "parquet")
-    expected = MultiViewPowerKMeans(4, random_state=0).fit({"a": X[:, :3], "b": X[:, 3:]})
-    found = MultiViewPowerKMeans(4, random_state=0, views={"a": slice(0, 3), "b": NAMES[3:]})
+    expected = MultiViewPowerKMeans(4, feature_map="nystroem", random_state=0).fit({"a": X[:, :3], "b": X[:, 3:]})
+    found = MultiViewPowerKMeans(
+        4, feature_map="nystroem", random_state=0, views={"a": slice(0, 3), "b": NAMES[3:]}
+    )
     assert np.array_equal(found.fit_predict(open_source(path)), expected.labels_)
     assert np.array_equal(found.predict(open_source(path)), expected.labels_)
-    alone = MultiViewPowerKMeans(4, random_state=0).fit(open_source(path))
+    alone = MultiViewPowerKMeans(4, feature_map="nystroem", random_state=0).fit(open_source(path))
     assert alone.view_weights_.tolist() == [1.0]
     with pytest.raises(TypeError, match="open it from a path to choose columns of it"):
         MultiViewPowerKMeans(4, views={"a": [0], "b": [1]}).fit(open_source(X))
@@ -98,8 +100,10 @@ def test_absent_rows_of_files_are_told_by_a_mask(tmp_path):
     present[::3, 1] = False
     missing = X.copy()
     missing[::3] = np.nan
-    expected = MultiViewPowerKMeans(4, random_state=0).fit({"a": X, "b": missing})
-    found = MultiViewPowerKMeans(4, random_state=0).fit({"a": source, "b": source}, present=present)
+    expected = MultiViewPowerKMeans(4, feature_map="nystroem", random_state=0).fit({"a": X, "b": missing})
+    found = MultiViewPowerKMeans(4, feature_map="nystroem", random_state=0).fit(
+        {"a": source, "b": source}, present=present
+    )
     assert np.array_equal(found.labels_, expected.labels_)
     np.save(tmp_path / "missing.npy", missing)
     partly = {"a": source, "b": open_source(tmp_path / "missing.npy")}

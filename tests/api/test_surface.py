@@ -136,7 +136,7 @@ def test_exported_names():
 
 SHARED = {
     "n_clusters": 8,
-    "feature_map": "nystroem",
+    "feature_map": "auto",
     "kernel": "rbf",
     "metric": "euclidean",
     "bandwidth": "median",
@@ -192,9 +192,10 @@ def test_every_parameter_is_documented(estimator):
     assert [line.split(" : ")[0] for line in lines] == list(inspect.signature(estimator).parameters)
 
 
-def test_nothing_of_the_size_of_the_data_but_labels_is_kept():
+@pytest.mark.parametrize(("feature_map", "n_components"), [("nystroem", "auto"), ("graph", 1000)])
+def test_nothing_of_the_size_of_the_data_but_labels_is_kept(feature_map, n_components):
     X = np.random.default_rng(0).normal(size=(5000, 3))
-    model = KernelPowerKMeans(2, random_state=0).fit(X)
+    model = KernelPowerKMeans(2, feature_map=feature_map, n_components=n_components, random_state=0).fit(X)
 
     def sizes(value):
         if isinstance(value, np.ndarray):

@@ -71,8 +71,10 @@ def test_features_that_are_not_stored_single_precision_files_and_answers_in_file
     rows = X.astype(np.float32)
     np.save(tmp_path / "rows.npy", rows)
     options = toy_engine.StrictOptions(memory_budget=0)
-    toy = KernelPowerKMeans(4, engine=options, random_state=0).fit(open_source(tmp_path / "rows.npy"))
-    numpy = KernelPowerKMeans(4, engine="numpy", random_state=0).fit(rows)
+    toy = KernelPowerKMeans(4, feature_map="nystroem", engine=options, random_state=0).fit(
+        open_source(tmp_path / "rows.npy")
+    )
+    numpy = KernelPowerKMeans(4, feature_map="nystroem", engine="numpy", random_state=0).fit(rows)
     assert np.array_equal(toy.labels_, numpy.labels_)
     written = toy.predict(rows, out=tmp_path / "labels.npy")
     assert np.array_equal(written, numpy.labels_)
@@ -125,8 +127,8 @@ def test_sums_come_back_once_per_pass():
 
 def test_a_stream_goes_on_there():
     chunks = np.split(np.concatenate([X] * 8), 10)
-    toy = KernelPowerKMeans(4, engine=toy_engine.StrictOptions(), random_state=0)
-    numpy = KernelPowerKMeans(4, engine="numpy", random_state=0)
+    toy = KernelPowerKMeans(4, feature_map="nystroem", engine=toy_engine.StrictOptions(), random_state=0)
+    numpy = KernelPowerKMeans(4, feature_map="nystroem", engine="numpy", random_state=0)
     for chunk in chunks:
         assert np.array_equal(toy.partial_fit(chunk).labels_, numpy.partial_fit(chunk).labels_)
     assert toy.objective_ == pytest.approx(numpy.objective_, rel=1e-9)

@@ -223,4 +223,4 @@ def test_the_command_takes_it(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", [*arguments, "--feature-map", "nonsense"])
     with pytest.raises(SystemExit, match="2"):
         command()
-    assert "'nonsense' is not one of 'nystroem', 'auto'" in capsys.readouterr().err
+    assert "'nonsense' is not one of 'auto', 'graph', 'nystroem'" in capsys.readouterr().err

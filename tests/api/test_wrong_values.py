@@ -131,7 +131,9 @@ def test_landmarks_that_do_not_fit_in_memory_are_refused_before_they_are_drawn(m
     monkeypatch.setattr(size, "available_memory", lambda: 2**20)
     monkeypatch.setattr(size, "SPARE_BYTES", 0)
     with pytest.raises(ValueError, match="n_components is too large"):
-        KernelPowerKMeans(3, n_components=500).fit(np.random.default_rng(0).normal(size=(600, 3)))
+        KernelPowerKMeans(3, feature_map="nystroem", n_components=500).fit(
+            np.random.default_rng(0).normal(size=(600, 3))
+        )
     assert KernelPowerKMeans(3, n_components=10**8, random_state=0).fit(X).n_components_ == 24  # at most the rows
 
 

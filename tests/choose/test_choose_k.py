@@ -27,7 +27,7 @@ COLUMNS = ["k", "cost", "noise_cost", "gap", "stability", "silhouette", "stretch
 
 
 def task_on(*arrays, k=6, present=None, **parameters):
-    several = len(arrays) > 1
+    several, parameters = len(arrays) > 1, {"feature_map": "nystroem"} | parameters
     estimator = (MultiViewPowerKMeans if several else KernelPowerKMeans)(k, **parameters)
     settings = check_settings(estimator.get_params(), several_views=several)
     return make_task(make_views(arrays, present=present), settings, seed=0)

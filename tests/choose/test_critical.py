@@ -23,6 +23,7 @@ from powerkmeans.types import Parameters
 
 
 def task_on(X, weight=None, **parameters):
+    parameters = {"feature_map": "nystroem"} | parameters
     settings = check_settings(KernelPowerKMeans(4, **parameters).get_params())
     weight = np.ones(len(X)) if weight is None else weight
     return make_task(make_views([X], weight), settings, seed=0)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 N, K = 60, 3
+LANDMARKS = ("--feature-map", "nystroem")
 
 
 @dataclass

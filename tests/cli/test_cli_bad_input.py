@@ -9,7 +9,7 @@ import re
 
 import numpy as np
 import pytest
-from command_helpers import K, N, ids, leftovers, rows, write_csv
+from command_helpers import LANDMARKS, K, N, ids, leftovers, rows, write_csv
 
 from powerkmeans.models import saving
 
@@ -220,8 +220,8 @@ def test_text_in_a_column_of_parquet(fails, tmp_path):
         (["-k", "3", "--set", "s_init=5"], "s_init=5 must be negative"),
         (["-k", "3", "--set", "n_clusters=5"], "n_clusters is set with -k"),
         (["-k", "3", "--set", "s_init"], "is not of the form parameter=value"),
-        (["-k", "3", "--membership", "fuzzy", "--outliers", "0.1"], "--outliers needs scores"),
-        (["-k", "3", "--set", "membership=fuzzy", "--outliers", "0.1"], "--outliers needs scores"),
+        (["-k", "3", *LANDMARKS, "--membership", "fuzzy", "--outliers", "0.1"], "--outliers needs scores"),
+        (["-k", "3", *LANDMARKS, "--set", "membership=fuzzy", "--outliers", "0.1"], "--outliers needs scores"),
         (["-k", "3", "--nonsense"], "No such option"),
         (["-k", "3", "--format", "xlsx"], "'xlsx' is not one of"),
     ],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import numpy as np
 import pytest
-from command_helpers import K, N, ids, leftovers, read_csv, rows, write_csv
+from command_helpers import LANDMARKS, K, N, ids, leftovers, read_csv, rows, write_csv
 
 import powerkmeans
 from powerkmeans import MultiViewPowerKMeans
@@ -71,7 +71,7 @@ def test_evaluate(run, tmp_path):
 def test_bandwidth_is_the_one_that_fit_takes(run, table, tmp_path):
     for choice in ("median", "scale"):
         answer = run("bandwidth", table, "--id", "id", "--seed", 5, "--json").json
-        run("fit", table, "--id", "id", "-k", K, "-o", choice, "--seed", 5, "--bandwidth", choice)
+        run("fit", table, "--id", "id", "-k", K, "-o", choice, "--seed", 5, "--bandwidth", choice, *LANDMARKS)
         fitted = powerkmeans.load(tmp_path / choice / "model.npz").bandwidth_
         assert answer["views"][0][choice] == pytest.approx(fitted)
     assert answer["views"][0]["nearest"] < answer["views"][0]["tenth"] < answer["views"][0]["median"]

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from command_helpers import K, N, ids, leftovers, read_csv, rows, write_csv
+from command_helpers import LANDMARKS, K, N, ids, leftovers, read_csv, rows, write_csv
 
 import powerkmeans
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
@@ -32,12 +32,13 @@ def test_a_fit_writes_labels_scores_memberships_and_the_model(run, table, tmp_pa
 
 
 def test_the_summary_tells_sizes_outliers_scaling_time_and_files(run, table):
-    done = run("fit", table, "--id", "id", "-k", K, "-o", "out")
+    done = run("fit", table, "--id", "id", "-k", K, "-o", "out", *LANDMARKS)
     for text in (
         "cluster",
         "20",
         "33.3%",
         "highest scores",
+        "nystroem, kernel rbf, 48 components",
         "standard",
         "converged",
         "· fit ",
@@ -81,8 +82,9 @@ def test_every_scaling_is_told_and_kept(run, table, tmp_path, scale):
 
 
 def test_json_is_one_object_with_everything(run, table):
-    answer = run("fit", table, "--id", "id", "-k", K, "-o", "out", "--json").json
+    answer = run("fit", table, "--id", "id", "-k", K, "-o", "out", "--json", *LANDMARKS).json
     assert answer["n_samples"] == N
+    assert answer["feature_map"] == "nystroem"
     assert sum(answer["cluster_sizes"]) == N
     assert answer["outputs"] == {
         "labels": "out/labels.csv",
@@ -311,6 +313,6 @@ def test_what_is_for_several_views_is_noted_where_there_is_one(run, table):
 
 
 def test_warnings_of_the_library_become_notes(run, table):
-    done = run("fit", table, "--id", "id", "-k", K, "--max-iter", 3, "--json")
+    done = run("fit", table, "--id", "id", "-k", K, "--max-iter", 3, "--json", *LANDMARKS)
     assert done.code == 0
     assert any("did not converge in max_iter=3" in note for note in json.loads(done.out)["notes"])

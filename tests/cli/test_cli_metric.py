@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from command_helpers import K, read_csv, write_csv
+from command_helpers import LANDMARKS, K, read_csv, write_csv
 
 import powerkmeans
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
@@ -36,7 +36,7 @@ def test_rows_are_compared_by_direction_in_fit_and_predict(run, texts, tmp_path,
     answer = run("fit", texts, "-k", K, "-o", "out", *options, "--json").json
     assert (answer["scale"], answer["metric"], answer["notes"]) == (options[1], "cosine", [])
     found = labels(tmp_path / "out/labels.csv")
-    expected = KernelPowerKMeans(K, membership="possibilistic", metric="cosine", random_state=0).fit(counts())
+    expected = KernelPowerKMeans(K, metric="cosine", random_state=0).fit(counts())
     assert np.array_equal(found, expected.labels_)
     assert clustering_accuracy(TRUTH, found) > 0.95
     model = powerkmeans.load(tmp_path / "out/model.npz")
@@ -78,12 +78,14 @@ def test_each_view_may_have_a_metric_of_its_own(run, texts, tmp_path):
     plain = np.random.default_rng(0).normal(size=(len(TRUTH), 2)) + 4 * TRUTH[:, None]
     write_csv(tmp_path / "plain.csv", None, ["x", "y"], plain)
     views = {"texts": counts(), "plain": plain}
-    expected = MultiViewPowerKMeans(K, metric={"texts": "cosine"}, random_state=0).fit(views)
+    settings = {"feature_map": "nystroem", "metric": {"texts": "cosine"}}
+    expected = MultiViewPowerKMeans(K, random_state=0, **settings).fit(views)
     (tmp_path / "c.toml").write_text('metric = \'{"texts": "cosine"}\'\n')
     for options in (["--metric", '{"texts": "cosine"}'], ["--config", "c.toml"]):
         done = run(
-            "fit", texts, "plain.csv", "-k", K, "--scale", "none", "-o", "out", "--overwrite", "--json", *options
-        )
+            "fit", texts, "plain.csv", "-k", K, "--scale", "none", "-o", "out", "--overwrite", "--json", *options,
+            *LANDMARKS,
+        )  # fmt: skip
         assert done.json["metric"] == {"texts": "cosine"}
         assert np.array_equal(labels(tmp_path / "out/labels.csv"), expected.labels_)
         assert load_bundle(tmp_path / "out/model.npz").estimator._fit.model.metrics == ("cosine", "euclidean")
@@ -99,7 +101,7 @@ def test_each_view_may_have_a_metric_of_its_own(run, texts, tmp_path):
 
 
 def test_the_other_commands_see_the_same_rows(run, texts, tmp_path):
-    model = KernelPowerKMeans(K, metric="cosine", random_state=0).fit(counts())
+    model = KernelPowerKMeans(K, feature_map="nystroem", metric="cosine", random_state=0).fit(counts())
     answer = run("bandwidth", texts, "--scale", "rows", "--json").json
     assert (answer["metric"], answer["scale"]) == ("cosine", "rows")
     assert answer["views"][0]["median"] == pytest.approx(model.bandwidth_)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from command_helpers import K, N, ids, read_csv, rows, write_csv
+from command_helpers import LANDMARKS, K, N, ids, read_csv, rows, write_csv
 
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
 
@@ -108,9 +108,9 @@ def test_a_view_that_no_file_has_is_missing(two_views, tmp_path):
 def test_models_from_python_take_columns_as_they_are(run, table, tmp_path):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(VALUES, columns=HEADER)
-    model = KernelPowerKMeans(K, random_state=0).fit(frame)
+    model = KernelPowerKMeans(K, feature_map="nystroem", random_state=0).fit(frame)
     model.save(tmp_path / "named.npz")
-    KernelPowerKMeans(K, random_state=0).fit(VALUES).save(tmp_path / "plain.npz")
+    KernelPowerKMeans(K, feature_map="nystroem", random_state=0).fit(VALUES).save(tmp_path / "plain.npz")
     MultiViewPowerKMeans(K, random_state=0).fit({"x": frame[["a", "b"]], "y": frame[["c", "d"]]}).save(
         tmp_path / "views.npz"
     )
@@ -126,6 +126,6 @@ def test_models_from_python_take_columns_as_they_are(run, table, tmp_path):
 
 
 def test_a_fuzzy_model_has_no_scores_to_write(run, table, tmp_path):
-    run("fit", table, "--id", "id", "-k", K, "-o", "out", "--membership", "fuzzy")
+    run("fit", table, "--id", "id", "-k", K, "-o", "out", "--membership", "fuzzy", *LANDMARKS)
     assert list(read_csv(tmp_path / "out/labels.csv")) == ["id", "cluster"]
     assert run("predict", "out/model.npz", table).out.startswith("id,cluster\ns000,")

@@ -181,6 +181,7 @@ def test_same_bits_for_any_number_of_threads(small_blocks, dtype, membership, bu
     models = [
         KernelPowerKMeans(
             3,
+            feature_map="nystroem",
             membership=membership,
             random_state=0,
             engine=NumpyOptions(n_threads=n, memory_budget=budget, kernel=engine),
@@ -204,7 +205,12 @@ def test_same_bits_for_any_number_of_threads(small_blocks, dtype, membership, bu
 def test_stored_and_recomputed_features_agree(engine):
     X, _ = blobs(size=300, spread=2.0)
     stored, recomputed = (
-        KernelPowerKMeans(3, random_state=0, engine=NumpyOptions(memory_budget=budget, kernel=engine)).fit(X)
+        KernelPowerKMeans(
+            3,
+            feature_map="nystroem",
+            random_state=0,
+            engine=NumpyOptions(memory_budget=budget, kernel=engine),
+        ).fit(X)
         for budget in (2**30, 0)
     )
     assert np.array_equal(stored.labels_, recomputed.labels_)
@@ -223,8 +229,8 @@ def test_overlapping_fits_leave_limits_and_the_global_generator_alone():
     def work(seed):
         try:
             for _ in range(3):
-                KernelPowerKMeans(3, random_state=seed).fit(X)
-                KernelPowerKMeans(3).fit(X)
+                KernelPowerKMeans(3, feature_map="nystroem", random_state=seed).fit(X)
+                KernelPowerKMeans(3, feature_map="nystroem").fit(X)
         except Exception as error:
             errors.append(error)
 

@@ -117,7 +117,7 @@ def test_how_rows_are_cut_into_chunks_does_not_matter(seen, sizes, n_clusters):
 @settings(deadline=None, max_examples=10)
 @given(st.integers(1, 40))
 def test_chunks_of_any_size_give_answers_as_soon_as_they_can(size):
-    model = KernelPowerKMeans(3, random_state=0)
+    model = KernelPowerKMeans(3, feature_map="nystroem", random_state=0)
     for start in range(0, 120, size):
         chunk = X[start : start + size]
         assert model.partial_fit(chunk) is model
@@ -158,7 +158,7 @@ def test_drift_is_reported():
 
 
 def test_a_stream_goes_on_from_a_fit_and_fit_begins_anew():
-    model = KernelPowerKMeans(6, random_state=0).fit(X)
+    model = KernelPowerKMeans(6, feature_map="nystroem", random_state=0).fit(X)
     before = model.inertia_
     model.partial_fit(X[:100])
     assert model.inertia_ == pytest.approx(before, rel=0.05)
@@ -171,14 +171,17 @@ def test_a_stream_goes_on_from_a_fit_and_fit_begins_anew():
 
 def test_weights_equal_repetition():
     weight = np.random.default_rng(0).integers(1, 4, 200).astype(float)
-    weighted, repeated = (KernelPowerKMeans(6, random_state=0).fit(X) for _ in range(2))
+    weighted, repeated = (KernelPowerKMeans(6, feature_map="nystroem", random_state=0).fit(X) for _ in range(2))
     weighted.partial_fit(X[:200], sample_weight=weight)
     repeated.partial_fit(np.repeat(X[:200], weight.astype(int), axis=0))
     assert np.allclose(weighted.cluster_centers_, repeated.cluster_centers_, rtol=1e-10, atol=1e-12)
 
 
 def test_rows_of_every_engine_are_learnt_alike():
-    models = [KernelPowerKMeans(6, random_state=0, engine=e).fit(X[:1500]) for e in ("numpy", "auto")]
+    models = [
+        KernelPowerKMeans(6, feature_map="nystroem", random_state=0, engine=e).fit(X[:1500])
+        for e in ("numpy", "auto")
+    ]
     for model in models:
         for start in range(1500, 3000, 250):
             model.partial_fit(X[start : start + 250])
@@ -186,14 +189,14 @@ def test_rows_of_every_engine_are_learnt_alike():
 
 
 def test_a_beginning_that_says_nothing_is_waited_through():
-    model = KernelPowerKMeans(2, random_state=0)
+    model = KernelPowerKMeans(2, feature_map="nystroem", random_state=0)
     for _ in range(5):
         model.partial_fit(np.zeros((4, 8)))
     with pytest.raises(NotFittedError):
         model.predict(X[:3])
     model.partial_fit(X[:500]).partial_fit(X[500:1200])
     assert len(np.unique(model.predict(X))) == 2
-    constant = KernelPowerKMeans(2, random_state=0)
+    constant = KernelPowerKMeans(2, feature_map="nystroem", random_state=0)
     with pytest.raises(ValueError, match="All rows are equal"):
         constant.partial_fit(np.zeros((rows_to_begin(2), 8)))
 
@@ -208,7 +211,7 @@ def test_rows_that_cannot_be_fitted_leave_the_model_of_those_before():
 
 def test_chunks_must_be_of_one_make(tmp_path):
     for first in (X[:2], X):  # collecting, learning
-        model = KernelPowerKMeans(3, random_state=0).partial_fit(first)
+        model = KernelPowerKMeans(3, feature_map="nystroem", random_state=0).partial_fit(first)
         with pytest.raises(ValueError, match="X has 7 features, but KernelPowerKMeans is expecting 8 features"):
             model.partial_fit(X[:5, :7])
         assert model.n_features_in_ == 8
@@ -269,7 +272,7 @@ def test_a_stream_goes_on_from_a_file_as_if_it_had_not_been_saved(tmp_path, kind
 
 
 def test_rows_that_give_no_model_yet_cannot_be_saved(tmp_path):
-    model = KernelPowerKMeans(5, random_state=0).partial_fit(X[:3])
+    model = KernelPowerKMeans(5, feature_map="nystroem", random_state=0).partial_fit(X[:3])
     with pytest.raises(NotFittedError, match="The 3 rows that partial_fit has collected give no model yet"):
         model.save(tmp_path / "model.npz")
     assert model.n_samples_seen_ == 3
@@ -277,10 +280,12 @@ def test_rows_that_give_no_model_yet_cannot_be_saved(tmp_path):
 
 
 def test_all_rows_are_counted():
-    model = KernelPowerKMeans(3, random_state=0)
+    model = KernelPowerKMeans(3, feature_map="nystroem", random_state=0)
     for start in range(0, 50, 5):
         assert model.partial_fit(X[start : start + 5]).n_samples_seen_ == start + 5
-    model = KernelPowerKMeans(3, random_state=0).fit(X[:1200], sample_weight=np.full(1200, 2.0))
+    model = KernelPowerKMeans(3, feature_map="nystroem", random_state=0).fit(
+        X[:1200], sample_weight=np.full(1200, 2.0)
+    )
     model.partial_fit(X[:10], sample_weight=np.full(10, 0.5))
     assert model.n_samples_seen_ == 1210
     assert model.stream_history_["n_seen"].tolist() == [1202.5]
@@ -320,7 +325,7 @@ def test_lines_of_a_stream_are_written_once():
 
 def test_a_chunk_changes_only_what_it_teaches():
     """What the fit left is not made anew for every chunk."""
-    model = KernelPowerKMeans(3, random_state=0).fit(X)
+    model = KernelPowerKMeans(3, feature_map="nystroem", random_state=0).fit(X)
     history, restarts = model.history_, model.restarts_
     model.partial_fit(X[:10])
     assert model.history_ is history
@@ -328,7 +333,7 @@ def test_a_chunk_changes_only_what_it_teaches():
 
 
 def test_chunks_may_be_read_into_one_buffer():
-    models = [KernelPowerKMeans(3, random_state=0) for _ in range(2)]
+    models = [KernelPowerKMeans(3, feature_map="nystroem", random_state=0) for _ in range(2)]
     buffer = np.empty((10, 8))
     for start in range(0, 60, 10):
         buffer[:] = X[start : start + 10]
@@ -339,18 +344,18 @@ def test_chunks_may_be_read_into_one_buffer():
 
 
 def test_copies_of_a_begun_stream_go_their_own_ways():
-    first = KernelPowerKMeans(3, random_state=0).partial_fit(X[:7])
+    first = KernelPowerKMeans(3, feature_map="nystroem", random_state=0).partial_fit(X[:7])
     second = copy.copy(first)
     first.partial_fit(X[7:14])
     second.partial_fit(X[100:107])
-    alone = KernelPowerKMeans(3, random_state=0).partial_fit(X[:7]).partial_fit(X[7:14])
+    alone = KernelPowerKMeans(3, feature_map="nystroem", random_state=0).partial_fit(X[:7]).partial_fit(X[7:14])
     assert np.array_equal(
         first.partial_fit(X[14:30]).cluster_centers_, alone.partial_fit(X[14:30]).cluster_centers_
     )
 
 
 def test_models_of_older_files_say_so(tmp_path):
-    model = KernelPowerKMeans(3, random_state=0).fit(X)
+    model = KernelPowerKMeans(3, feature_map="nystroem", random_state=0).fit(X)
     model._fit = replace(model._fit, stream=None)
     model.save(tmp_path / "old.npz")
     with pytest.raises(ValueError, match="saved by a version without partial_fit"):
@@ -361,7 +366,7 @@ def test_sparse_chunks():
     sparse = pytest.importorskip("scipy.sparse")
     rng = np.random.default_rng(0)
     rows = sparse.random_array((1500, 30), density=0.2, format="csr", rng=rng)
-    model = KernelPowerKMeans(3, random_state=0)
+    model = KernelPowerKMeans(3, feature_map="nystroem", random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for start in range(0, 1500, 300):
@@ -371,7 +376,7 @@ def test_sparse_chunks():
 
 def test_the_rows_of_the_fit_again_change_no_sum():
     views = {"a": X[:, :4], "b": X[:, 4:]}
-    model = MultiViewPowerKMeans(6, random_state=0).fit(views)
+    model = MultiViewPowerKMeans(6, feature_map="nystroem", random_state=0).fit(views)
     before = model._fit.stream.sums
     after = model.partial_fit(views)._fit.stream.sums
     for name in ("mass", "moment", "scatter", "residual", "sizes", "loss", "hard_cost"):

@@ -255,6 +255,8 @@ def test_what_exact_kernels_cannot_do(tmp_path):
         KernelPowerKMeans(3, feature_map="exact"),
         MultiViewPowerKMeans(3, feature_map={"a": "rff", "b": "exact"}),
         MultiViewPowerKMeans(3, feature_map=["rff", "exact"]),
+        KernelPowerKMeans(3, kernel="precomputed"),
+        MultiViewPowerKMeans(3, kernel={"a": "precomputed"}),
     ):
         assert not hasattr(model, "partial_fit")
         with pytest.raises(AttributeError) as caught:
@@ -269,7 +271,8 @@ def test_what_exact_kernels_cannot_do(tmp_path):
     with pytest.raises(ValueError, match=r"view_0.*gives weight to sample 3, which lacks that view"):
         MultiViewPowerKMeans(4, feature_map="exact", init=[shares(), shares()]).fit([X, OTHER], present=present)
     with pytest.raises(ValueError, match="only feature_map='exact' takes"):
-        KernelPowerKMeans(4, kernel="precomputed").fit(X @ X.T)
+        KernelPowerKMeans(4, feature_map="nystroem", kernel="precomputed").fit(X @ X.T)
+    assert KernelPowerKMeans(4, kernel="precomputed", random_state=0).fit(X @ X.T).feature_map_ == "exact"
     with pytest.raises(ValueError, match="120 features"):
         KernelPowerKMeans(4, feature_map="exact", kernel="precomputed").fit(X @ X.T).predict(X)
 

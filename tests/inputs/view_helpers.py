@@ -24,7 +24,7 @@ COLUMNS = [f"r{i}" for i in range(4)] + [f"a{i}" for i in range(6)]
 
 
 def model(**parameters):
-    return MultiViewPowerKMeans(**{"n_clusters": 3, "random_state": 0, **parameters})
+    return MultiViewPowerKMeans(**{"n_clusters": 3, "feature_map": "nystroem", "random_state": 0, **parameters})
 
 
 EXPECTED = model().fit({"rna": RNA, "atac": ATAC})

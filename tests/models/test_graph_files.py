@@ -14,6 +14,7 @@ import powerkmeans
 from helpers import blobs
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
 from powerkmeans.exceptions import ModelFileError
+from powerkmeans.features.maps.graph import GraphKind
 from powerkmeans.models import saving
 
 X, _ = blobs(3, 5, 15, 1.0)
@@ -166,3 +167,16 @@ def test_lengths_whose_squares_are_extreme(scale, tmp_path):
     alone = KernelPowerKMeans(3, **SETTINGS).fit(X * scale)
     alone.save(tmp_path / "alone.npz")
     assert np.array_equal(powerkmeans.load(tmp_path / "alone.npz").outlier_score(X), alone.outlier_score(X))
+
+
+def test_halves_that_agree_on_everything_and_a_rounding_more(tmp_path, monkeypatch):
+    build = GraphKind.build
+
+    def rounded(*given):
+        return build(*given)[0], np.nextafter(1.0, 2.0)
+
+    monkeypatch.setattr(GraphKind, "build", staticmethod(rounded))
+    model = KernelPowerKMeans(3, **SETTINGS).fit(X)
+    assert model._fit.model.maps[0].base.agreement == 1
+    saved(model, tmp_path)
+    assert np.array_equal(powerkmeans.load(tmp_path / "model.npz").predict(X), model.labels_)

@@ -18,12 +18,12 @@ def no_open_figures():
 
 @pytest.fixture(scope="module")
 def fuzzy():
-    return KernelPowerKMeans(3, random_state=0).fit(X)
+    return KernelPowerKMeans(3, feature_map="nystroem", random_state=0).fit(X)
 
 
 @pytest.fixture(scope="module")
 def possibilistic():
-    return KernelPowerKMeans(3, membership="possibilistic", random_state=0).fit(X)
+    return KernelPowerKMeans(3, feature_map="nystroem", membership="possibilistic", random_state=0).fit(X)
 
 
 @pytest.fixture(scope="module")

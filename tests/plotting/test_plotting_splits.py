@@ -83,7 +83,7 @@ def test_splits_need_an_annealing_in_which_centroids_part():
         )
     with pytest.raises(ValueError, match="The centroids did not separate: they were one group to the end"):
         SplitDisplay.from_estimator(one)
-    given = KernelPowerKMeans(3, s_init=-5.0, random_state=0).fit(X)
+    given = KernelPowerKMeans(3, feature_map="nystroem", s_init=-5.0, random_state=0).fit(X)
     with pytest.raises(ValueError, match=r"The centroids were apart from the start.*init='cloud'"):
         SplitDisplay.from_estimator(given)
     with pytest.raises(ValueError, match="The exponent stayed at s=-1, so nothing tells when clusters separate"):

@@ -17,7 +17,7 @@ MEMBERSHIPS = ["fuzzy", "possibilistic"]
 
 
 def fitted(X, weight=None, **parameters):
-    parameters = {"n_clusters": 3, "random_state": 0, **parameters}
+    parameters = {"n_clusters": 3, "feature_map": "nystroem", "random_state": 0, **parameters}
     return KernelPowerKMeans(**parameters).fit(X, sample_weight=weight)
 
 

@@ -34,7 +34,7 @@ def three_views(n=150, seed=0, noise=6):
 
 
 def fitted(X, weight=None, present=None, **parameters):
-    parameters = {"n_clusters": 3, "random_state": 0, **parameters}
+    parameters = {"n_clusters": 3, "feature_map": "nystroem", "random_state": 0, **parameters}
     return MultiViewPowerKMeans(**parameters).fit(X, sample_weight=weight, present=present)
 
 

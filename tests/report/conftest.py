@@ -12,7 +12,7 @@ collect_ignore = ["conftest.py"]  # two modules of one name cannot both be searc
 @pytest.fixture(scope="module")
 def scored():
     X = blobs()
-    return KernelPowerKMeans(3, membership="possibilistic", random_state=0).fit(X), X
+    return KernelPowerKMeans(3, feature_map="nystroem", membership="possibilistic", random_state=0).fit(X), X
 
 
 @pytest.fixture(scope="module")

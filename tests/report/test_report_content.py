@@ -180,6 +180,31 @@ def test_fuzzy_has_borderline_samples_instead_of_outliers(tmp_path):
     assert [int(i) for i in re.findall(r'<span class="id" title="(\d+)">', page.text)] == least.tolist()
 
 
+def test_a_graph_is_explained_by_neighbours_and_a_kernel_by_centroids(tmp_path, scored, several):
+    graph, kernel = report(tmp_path, *several), report(tmp_path, *scored)
+    assert several[0].feature_map_.tolist() == ["graph"] * 3
+    for page, other, words in (
+        (graph, kernel, ["its distance to its neighbours lies beyond", "that chains of near neighbours connect"]),
+        (kernel, graph, ["its distance to the nearest centroid lies beyond", "near the same centroid"]),
+    ):
+        assert all(word in page.said and word not in other.said for word in words)
+
+
+def test_what_automatic_choices_became(tmp_path, scored, several):
+    became = dict(
+        re.findall(r"<code>(\w+)</code></th><td><code>\w+</code><span> = ([^<]*)", report(tmp_path, *several).text)
+    )
+    assert became["feature_map"] == "graph"
+    assert became["membership"] == "fuzzy"
+    assert became["n_components"] == "300, 300, 300"
+    assert {"bandwidth", "entropy", "reference_distance"}.isdisjoint(became)
+    became = dict(
+        re.findall(r"<code>(\w+)</code></th><td><code>\w+</code><span> = ([^<]*)", report(tmp_path, *scored).text)
+    )
+    assert {"feature_map", "membership"}.isdisjoint(became)  # words that stand for themselves
+    assert {"bandwidth", "n_components", "reference_distance"} <= set(became)
+
+
 def test_how_the_fit_went(tmp_path, several):
     model, views = several
     page = report(tmp_path, model, views)
@@ -196,7 +221,7 @@ def test_how_the_fit_went(tmp_path, several):
 def test_warnings_of_the_fit_are_told(tmp_path):
     X = blobs()
     with pytest.warns(ConvergenceWarning):
-        model = KernelPowerKMeans(3, max_iter=2, random_state=0).fit(X)
+        model = KernelPowerKMeans(3, feature_map="nystroem", max_iter=2, random_state=0).fit(X)
     page = report(tmp_path, model, X)
     assert "did not converge in max_iter=2" in page.said
     duplicates = np.repeat(np.eye(3), 10, axis=0)
@@ -310,4 +335,6 @@ def test_outliers_by_a_threshold_of_ones_own(tmp_path, scored):
     with pytest.raises(ValueError, match="'noise_threshold' parameter must be a number between 0 and 1"):
         report(tmp_path, model, X, noise_threshold=2)
     with pytest.raises(ValueError, match="noise_threshold needs outlier scores"):
-        report(tmp_path, KernelPowerKMeans(3, random_state=0).fit(X), X, noise_threshold=0.5)
+        report(
+            tmp_path, KernelPowerKMeans(3, feature_map="nystroem", random_state=0).fit(X), X, noise_threshold=0.5
+        )

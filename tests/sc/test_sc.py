@@ -44,8 +44,17 @@ def test_one_representation_is_what_the_estimator_finds():
     model = KernelPowerKMeans(K, random_state=0).fit(RNA)
     assert same_as(model, RNA, adata)
     assert list(adata.obs["power_kmeans"].cat.categories) == ["0", "1", "2"]
-    assert list(adata.obs) == ["power_kmeans"]  # no outlier scores without a possibilistic membership
+    assert list(adata.obs) == ["power_kmeans", "power_kmeans_outlier_score"]
+    assert adata.uns["power_kmeans"]["views"]["feature_map"].tolist() == ["graph"]
     assert adata.obsm["power_kmeans_memberships"].shape == (60, K)
+
+
+def test_a_kernel_has_outlier_scores_with_a_possibilistic_membership_alone():
+    adata = make_anndata()
+    cluster(adata, K, use_rep="X", feature_map="nystroem")
+    assert same_as(KernelPowerKMeans(K, feature_map="nystroem", random_state=0).fit(RNA), RNA, adata)
+    assert list(adata.obs) == ["power_kmeans"]
+    assert adata.uns["power_kmeans"]["views"]["feature_map"].tolist() == ["nystroem"]
 
 
 def test_outlier_scores_and_a_name():
@@ -60,7 +69,7 @@ def test_outlier_scores_and_a_name():
 def test_a_second_call_replaces_the_first():
     adata = make_anndata()
     cluster(adata, K, membership="possibilistic")
-    cluster(adata, 2)
+    cluster(adata, 2, feature_map="nystroem")
     assert list(adata.obs) == ["power_kmeans"]
     assert adata.obsm["power_kmeans_memberships"].shape == (60, 2)
     assert adata.uns["power_kmeans"]["params"]["n_clusters"] == 2
@@ -258,8 +267,8 @@ def test_results_survive_h5ad(tmp_path, use_rep):
 
 def test_the_summary():
     adata = make_anndata()
-    cluster(adata, K)
-    model = KernelPowerKMeans(K, random_state=0).fit(RNA)
+    cluster(adata, K, feature_map="nystroem")
+    model = KernelPowerKMeans(K, feature_map="nystroem", random_state=0).fit(RNA)
     summary = adata.uns["power_kmeans"]
     assert summary["estimator"] == "KernelPowerKMeans"
     assert summary["version"] == powerkmeans.__version__

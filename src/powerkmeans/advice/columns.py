@@ -11,6 +11,7 @@ from scipy.stats import rankdata
 
 from powerkmeans.advice.sample import ExaminedRows
 from powerkmeans.advice.thresholds import CORRELATED, FEW, NEARLY_ALL, NEGLIGIBLE, UNCERTAINTY
+from powerkmeans.compute.engine import open_engine
 from powerkmeans.features.map_error import FEWEST_ROWS
 from powerkmeans.features.maps.centred import CentredMap
 from powerkmeans.fitting.task import Task
@@ -112,7 +113,8 @@ def zero_rows(task: Task, index: int) -> str | None:
     prepared = task.prepared
     if prepared.view_settings[index].metric != COSINE:
         return None
-    rows = np.flatnonzero(prepared.engine.raw.map_rows(_are_zero, index))
+    given = prepared.engine.raw if prepared.given is None else open_engine(task.settings.engine, prepared.given)
+    rows = np.flatnonzero(given.map_rows(_are_zero, index))
     if not len(rows):
         return None
     several = f"{len(rows)} rows, first row {rows[0]}, are zero and have"

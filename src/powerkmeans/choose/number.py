@@ -127,8 +127,9 @@ def choose_k(
         Called as ``progress(done, total, what)`` after each of a dozen steps.
     **estimator_parameters
         Parameters of the estimator that the number is for: ``feature_map``, ``bandwidth``, ``membership`` and so
-        on. ``feature_map="exact"`` is taken as ``"nystroem"`` here, ``reference_distance="within"`` is that of the
-        largest number. What concerns starts (``init``, ``n_init``, ``s_init``) is not taken, nor is ``advice``.
+        on. ``feature_map="auto"``, ``"graph"`` and ``"exact"`` are taken as ``"nystroem"`` here,
+        ``reference_distance="within"`` is that of the largest number. What concerns starts (``init``, ``n_init``,
+        ``s_init``) is not taken, nor is ``advice``.
 
     Returns
     -------

@@ -29,7 +29,7 @@ class ModelOptions:
     """The options that say how clusters are looked for."""
 
     n_clusters: int
-    feature_map: str = "nystroem"
+    feature_map: str = AUTO
     kernel: str = "rbf"
     metric: str | None = None
     scale: str = "standard"

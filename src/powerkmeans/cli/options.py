@@ -13,7 +13,7 @@ from powerkmeans.cli.config import load_config
 F = TypeVar("F", bound=Callable[..., Any])
 
 # what the help names, which imports nothing; what is taken is what the registry has
-FEATURE_MAPS = ("nystroem", "auto", "graph", "rff", "orf", "identity", "exact")
+FEATURE_MAPS = ("auto", "graph", "nystroem", "rff", "orf", "identity", "exact")
 KERNELS = ("rbf", "laplacian", "matern12", "matern32", "matern52", "rational_quadratic")
 MEMBERSHIPS = ("auto", "possibilistic", "fuzzy")
 SCALES = ("standard", "robust", "none", "rows")
@@ -177,7 +177,7 @@ model_options = _all(
     click.option(
         "--feature-map",
         type=FeatureMapChoice(FEATURE_MAPS),
-        default="nystroem",
+        default="auto",
         show_default=True,
         help="Where clusters are looked for: a graph of landmarks, features of a kernel, or plain columns.",
     ),

@@ -20,6 +20,7 @@ from powerkmeans.estimators.callbacks import CallbackSupportMixin
 from powerkmeans.estimators.chunks import Collected, collect, owned
 from powerkmeans.estimators.listeners import make_listener
 from powerkmeans.exceptions import DataGuidanceWarning
+from powerkmeans.features.maps.exact import PRECOMPUTED
 from powerkmeans.features.maps.registry import MAPS
 from powerkmeans.fitting.fit import fit_views
 from powerkmeans.inputs.kernel_matrices import check_exact_views
@@ -214,16 +215,22 @@ def chosen_maps(estimator: Any, model: Model) -> list[str]:
 
 def learns_from_streams(estimator: Any) -> bool:
     """Whether there is ``partial_fit``; the error says why not."""
-    choice = estimator.feature_map
-    several = isinstance(choice, (list, tuple)) or (isinstance(choice, np.ndarray) and choice.ndim == 1)
-    chosen = choice.values() if isinstance(choice, Mapping) else choice if several else [choice]
-    for one in chosen:
+    given = any(isinstance(one, str) and one == PRECOMPUTED for one in _of_each(estimator.kernel))
+    for one in [*_of_each(estimator.feature_map), *(["exact"] if given else [])]:  # which "auto" is then
         if isinstance(one, str) and one in MAPS and not MAPS[one].learns_from_streams:
             raise AttributeError(
                 f"feature_map={str(one)!r} keeps all its training rows, so it cannot learn from a stream "
                 "(partial_fit); use feature_map='rff' or 'nystroem'."
             )
     return True
+
+
+def _of_each(parameter: Any) -> list[Any]:
+    """The values of a parameter, whether it was given once or for single views."""
+    if isinstance(parameter, Mapping):
+        return list(parameter.values())
+    several = isinstance(parameter, (list, tuple)) or (isinstance(parameter, np.ndarray) and parameter.ndim == 1)
+    return list(parameter) if several else [parameter]
 
 
 def _warn(found: Findings) -> None:

@@ -29,27 +29,27 @@ class KernelPowerKMeans(PowerKMeansBase):
     .. math:: f_s(\Theta) = \sum_i v_i \left(\tfrac1k \sum_j \|\phi(x_i) - \theta_j\|^{2s}\right)^{1/s},
 
     while :math:`s` falls from a start near 0 towards :math:`-\infty`, where the power mean is the minimum
-    and the objective that of (kernel) k-means. The feature map :math:`\phi` stands for a kernel; its size
-    does not depend on the number of samples, so the cost grows linearly with it.
+    and the objective that of (kernel) k-means. The feature map :math:`\phi` stands for a graph of neighbours or
+    a kernel; its size does not depend on the number of samples, so the cost grows linearly with it.
 
     Scale the columns first (for example with ``StandardScaler``) unless their units are comparable; where rows
     are counts of different totals, as of words, use ``metric="cosine"``.
-    The landmarks are a draw: with few of them (``n_components``) results vary with ``random_state`` more than the
-    starts make them, and more steady them. The default bandwidth suits compact clusters; thin
-    shapes need a much smaller one. The system of the paper, RFF-KPKM, has ``feature_map="rff"``.
+    A graph of neighbours finds clusters of any shape, and is taken where it is clear. Features of a kernel are a
+    draw: with few of them (``n_components``) results vary with ``random_state`` more than the starts make them,
+    and more steady them. The system of the paper, RFF-KPKM, has ``feature_map="rff"``.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters.
 
-    feature_map : {"nystroem", "auto", "graph", "rff", "orf", "identity", "exact"}, default="nystroem"
+    feature_map : {"auto", "graph", "nystroem", "rff", "orf", "identity", "exact"}, default="auto"
         Where clusters are looked for. ``"graph"``: coordinates from a graph of landmarks, for clusters of any
         shape; it has no kernel, so other values of ``kernel`` and ``bandwidth`` than the defaults are an error.
         ``"auto"``: the graph where two halves of its landmarks agree, else ``"nystroem"``, which is also taken
-        where a kernel or a bandwidth is given. The others represent a kernel. ``"nystroem"``: kernel values at
-        landmarks drawn from the data, the most accurate at the same size; ``"rff"``: random Fourier features, as
-        in the paper, which do not depend on the data and cost less per row where these are too many to be stored;
+        where a kernel, a bandwidth or ``n_components <= n_neighbors`` is given. The others represent a kernel.
+        ``"nystroem"``: kernel values at landmarks drawn from the data, the most accurate at the same size;
+        ``"rff"``: random Fourier features, as in the paper, which cost less per row where these are not stored;
         ``"orf"``: orthogonal random features, of lower variance; ``"identity"``: no kernel, power k-means on the
         columns themselves; ``"exact"``: the kernel matrix of all samples, n x n numbers in float64 (an error tells
         if they do not fit in memory).
@@ -73,15 +73,14 @@ class KernelPowerKMeans(PowerKMeansBase):
 
     n_components : "auto" or int, default="auto"
         Number of landmarks (at most the number of distinct rows) or of frequencies (a map with ``D``
-        frequencies has ``2 D`` outputs). ``"auto"``: :func:`suggest_n_components` frequencies. Of landmarks at
-        least twice as many, and more where rows are few (all of up to 256); where these lose more than 2 % of what
-        the clusters can show of the kernel on some rows, as many as it takes, up to 500, and fewer where that
-        would take long. Ignored by ``"identity"`` and ``"exact"``.
+        frequencies has ``2 D`` outputs). ``"auto"``: :func:`suggest_n_components` frequencies. Of a kernel's
+        landmarks at least twice as many, more where rows are few, and as many as it takes, up to 500, where these
+        lose over 2 % of what clusters can show of it. Of a graph's 2000 or more. Ignored by ``"identity"`` and
+        ``"exact"``.
 
     n_neighbors : "auto" or int, default="auto"
         The nearest landmarks that a row is placed by in a graph. ``"auto"``: 10, or 40 where these tell the
-        same clusters with less luck. Doubled, with a warning, while the graph falls into more pieces than
-        there are clusters. Ignored by other maps.
+        same with less luck. Doubled, with a warning, while there are more pieces than clusters.
 
     membership : {"fuzzy", "possibilistic", "auto"}, default="fuzzy"
         ``"possibilistic"`` bounds the pull of far samples, which makes outliers harmless and gives them
@@ -165,7 +164,7 @@ class KernelPowerKMeans(PowerKMeansBase):
     feature_map_ : str
         The feature map, also where ``"auto"`` has chosen it.
     bandwidth_ : float or None
-        Bandwidth of the kernel; None for ``feature_map="identity"`` and ``kernel="precomputed"``.
+        Bandwidth of the kernel; None for a graph, ``feature_map="identity"`` and ``kernel="precomputed"``.
     n_components_ : int
         Number of frequencies or landmarks; for ``"identity"`` of columns, for ``"exact"`` of samples.
     reference_distance_ : float or None
@@ -219,7 +218,7 @@ class KernelPowerKMeans(PowerKMeansBase):
         self,
         n_clusters: int = 8,
         *,
-        feature_map: str = "nystroem",
+        feature_map: str = "auto",
         kernel: str = "rbf",
         metric: str = "euclidean",
         bandwidth: str | float = "median",
@@ -349,7 +348,7 @@ class KernelPowerKMeans(PowerKMeansBase):
     def typicality(self, X: Any, *, out: Path = None, overwrite: bool = False) -> Array:
         """Return how typical each sample is of its nearest cluster, in [0, 1].
 
-        Always 1 for ``membership="fuzzy"``, which has no notion of it.
+        Always 1 for ``membership="fuzzy"`` without a graph, which has no notion of it.
         ``out`` and ``overwrite`` are as in :meth:`predict`.
         """
         return self._typicality(self._new(X), target(out, overwrite))
@@ -357,9 +356,9 @@ class KernelPowerKMeans(PowerKMeansBase):
     def outlier_score(self, X: Any, *, out: Path = None, overwrite: bool = False) -> Array:
         """Return ``1 - typicality``: the larger, the farther from every cluster.
 
-        It approaches 1 for ``feature_map="identity"``. In the feature space of a kernel no sample is
-        farther than a bounded distance, so scores have a ceiling below 1: rank by them. Always 0 for
-        ``membership="fuzzy"``; fit with ``"possibilistic"`` to find outliers.
+        It approaches 1 in a graph and for ``feature_map="identity"``. In the feature space of a kernel no sample
+        is farther than a bounded distance, so scores have a ceiling below 1: rank by them. Always 0 for
+        ``membership="fuzzy"`` without a graph; fit with ``"auto"`` or ``"possibilistic"`` to find outliers.
         ``out`` and ``overwrite`` are as in :meth:`predict`.
         """
         return self._typicality(self._new(X), target(out, overwrite), scores=True)

@@ -24,7 +24,8 @@ class MultiViewPowerKMeans(PowerKMeansBase):
     r"""Clustering of several views that learns which to trust and is not moved by outliers.
 
     The views of a sample are its descriptions by different means: omics layers, groups of features, sensors.
-    Each is mapped to the feature space of a kernel of its own. The distance of sample i to centroid j is
+    Where a graph of neighbours in all of them is clear, it is taken (``feature_map``). Else each is mapped to the
+    feature space of a kernel of its own. The distance of sample i to centroid j is then
     :math:`\bar d_{ij} = \sum_l \alpha_l \|\phi_l(x_{il}) - \theta_{jl}\|^2`, and with :math:`M_s` the power mean
 
     .. math:: f_s(\Theta, \alpha) = \sum_i v_i M_s(h(\bar d_{i1}), \dots, h(\bar d_{ik}))
@@ -33,9 +34,8 @@ class MultiViewPowerKMeans(PowerKMeansBase):
     is minimised over the centroids and the weights :math:`\alpha` of the views while :math:`s` falls towards
     :math:`-\infty`. The bounded loss ``h`` lets far samples pull on nothing, and tells which they are.
 
-    Scale the columns of a view first unless their units are comparable. The landmarks of a view are a draw:
-    where results vary with ``random_state``, a larger ``n_components`` steadies them. The system of the paper,
-    IP-RFF-MKPKM, has ``feature_map="rff"``.
+    Scale the columns of a view first unless their units are comparable. Features of a kernel are a draw: more
+    (``n_components``) steady what varies with ``random_state``. The paper's IP-RFF-MKPKM: ``feature_map="rff"``.
 
     A sample may lack views, as long as it has one: nothing is imputed, distances are taken over the views it has.
 
@@ -52,7 +52,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
 
     membership : {"auto", "possibilistic", "fuzzy"}, default="auto"
         ``"possibilistic"`` bounds the pull of far samples; ``"fuzzy"`` gives every sample its full pull.
-        ``"auto"``: ``"fuzzy"`` for ``feature_map="graph"``, whose coordinates have a bounded length and whose
+        ``"auto"``: ``"fuzzy"`` with a graph, whose coordinates have a bounded length and whose
         outlier scores do not depend on it, else ``"possibilistic"``.
 
     entropy : "auto" or float > 0, default="auto"
@@ -69,11 +69,11 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         Gaussian cloud with its covariance: a view earns weight by its clusters, not by having few dimensions.
         None compares the losses themselves, as in the paper.
 
-    feature_map : {"nystroem", "auto", "graph", "rff", "orf", "identity", "exact"}, default="nystroem"
+    feature_map : {"auto", "graph", "nystroem", "rff", "orf", "identity", "exact"}, default="auto"
         Where clusters are looked for; see :class:`KernelPowerKMeans`. ``"graph"`` makes one graph of all views,
         whose weights it learns by how many of a sample's neighbours in each view are in its cluster; ``entropy``,
-        ``view_scaling`` and ``view_baseline`` have no meaning with it. This and the next four may be given once,
-        in a list by position, or in a dict by view name (views that it leaves out take the default).
+        ``view_scaling`` and ``view_baseline`` mean nothing to it, and given make ``"auto"`` take landmarks. This
+        and the next four may be given once, in a list, or in a dict by view name (others take the default).
 
     kernel : str, default="rbf"
         Its name, of those in :class:`KernelPowerKMeans`. For ``"precomputed"`` the view is a matrix of kernels.
@@ -211,7 +211,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
         entropy: str | float = "auto",
         view_scaling: str | None = "scatter",
         view_baseline: str | None = "gaussian",
-        feature_map: Any = "nystroem",
+        feature_map: Any = "auto",
         kernel: Any = "rbf",
         metric: Any = "euclidean",
         bandwidth: Any = "median",
@@ -356,7 +356,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
     def typicality(self, X: Any, *, present: Any = None, out: Path = None, overwrite: bool = False) -> Array:
         """Return how typical each sample is of its nearest cluster, in [0, 1].
 
-        Always 1 for ``membership="fuzzy"``, which has no notion of it.
+        Always 1 for ``membership="fuzzy"`` without a graph, which has no notion of it.
         ``out`` and ``overwrite`` are as in :meth:`predict`; ``present`` as in :meth:`fit`.
         """
         return self._typicality(self._check_new(X, present), target(out, overwrite))
@@ -364,8 +364,8 @@ class MultiViewPowerKMeans(PowerKMeansBase):
     def outlier_score(self, X: Any, *, present: Any = None, out: Path = None, overwrite: bool = False) -> Array:
         """Return ``1 - typicality``: the larger, the farther from every cluster.
 
-        It approaches 1 for ``feature_map="identity"``. In the feature space of a kernel no sample is farther than
-        a bounded distance, so scores have a ceiling below 1: rank by them. Always 0 for ``membership="fuzzy"``.
+        It approaches 1 in a graph and for ``feature_map="identity"``. With a kernel no sample is farther than a
+        bounded distance, so scores have a ceiling below 1: rank by them; always 0 for ``membership="fuzzy"``.
         ``out`` and ``overwrite`` are as in :meth:`predict`; ``present`` as in :meth:`fit`.
         """
         return self._typicality(self._check_new(X, present), target(out, overwrite), scores=True)

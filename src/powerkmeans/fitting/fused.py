@@ -48,6 +48,7 @@ def prepare_fused(views: Views, chosen: tuple[ViewSettings, ...], settings: Sett
         view_settings=chosen,
         used=views.names,
         examined=tuple(examined),
+        given=views,
     )
 
 

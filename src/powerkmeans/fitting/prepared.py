@@ -22,6 +22,7 @@ class Prepared(NamedTuple):
     left_out : the names of views that say nothing
     used : the names of views that maps are made of; several of a map that fuses
     examined : distinct rows of each used view as they were given
+    given : used views as they were given, where ``views`` are not
     fitted_maps : what new rows are seen through, where that is not what ``views`` are
     """
 
@@ -38,6 +39,7 @@ class Prepared(NamedTuple):
     left_out: tuple[str, ...] = ()
     used: tuple[str, ...] = ()
     examined: tuple[RowSample, ...] = ()
+    given: Views | None = None
     fitted_maps: tuple[CentredMap, ...] = ()
 
     @property

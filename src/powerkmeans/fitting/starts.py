@@ -17,6 +17,7 @@ from powerkmeans.solver.schedules import SMALLEST_START, Geometric, Hard, Schedu
 from powerkmeans.solver.starts import cloud, plus_plus, random_rows
 from powerkmeans.sources import join_views
 from powerkmeans.support.draws import draw_by_weight
+from powerkmeans.support.values import naming
 from powerkmeans.support.warn import warn_caller
 from powerkmeans.types import Float64Array, Parameters, RowSample, Views
 
@@ -183,7 +184,9 @@ def _place_given_together(task: Task) -> Parameters:
     fitted, given = prepared.maps_of_rows[0], [task.settings.init[name] for name in prepared.used]
     widths = [sample.views[0].shape[1] for sample in prepared.examined]
     one, n_outputs = all(table is given[0] for table in given), fitted.n_outputs
-    if one and np.shape(given[0])[1:] == (n_outputs,) and any(width != n_outputs for width in widths):
+    with naming("init"):
+        shape = np.shape(given[0])
+    if one and shape[1:] == (n_outputs,) and any(width != n_outputs for width in widths):
         return Parameters(
             fitted.centred(check_init(given[0], n_clusters, n_outputs, n_outputs, float)), np.ones(1)
         )

@@ -12,6 +12,7 @@ import numpy as np
 from powerkmeans.compute.options import engine_options
 from powerkmeans.features.kernels import KERNELS
 from powerkmeans.features.maps.exact import PRECOMPUTED
+from powerkmeans.features.maps.graph import FEW_NEIGHBORS
 from powerkmeans.features.maps.registry import MAPS
 from powerkmeans.inputs.metric import COSINE, METRICS
 from powerkmeans.objective.membership import MEMBERSHIPS
@@ -102,8 +103,9 @@ class Settings:
         return views
 
     def _without_choice(self, views: tuple[ViewSettings, ...]) -> tuple[ViewSettings, ...]:
-        """``"auto"`` where anything is set that only maps of single views know stands for one of these."""
-        if all(one.feature_map == AUTO for one in views) and not self._of_single_views(views):
+        """``"auto"`` where a setting makes no sense but for maps of single views stands for one of these."""
+        open_to_all = not self._of_single_views(views) and not self._too_few(views)
+        if open_to_all and all(one.feature_map == AUTO for one in views):
             return views
         return tuple(replace(one, feature_map=_of_kernel(one)) for one in views)
 
@@ -125,6 +127,11 @@ class Settings:
             }
         return next((f"{name}={value!r}" for name, (value, usual) in given.items() if value != usual), None)
 
+    def _too_few(self, views: tuple[ViewSettings, ...]) -> bool:
+        """Whether there are no more landmarks than a row of a graph has neighbours."""
+        size, count = views[0].n_components, self.n_neighbors
+        return not isinstance(size, str) and size <= (FEW_NEIGHBORS if isinstance(count, str) else count)
+
     def _check_fused(self, views: tuple[ViewSettings, ...]) -> None:
         """Reject what says nothing where one map takes all views together."""
         name = next(one.feature_map for one in views if MAPS[one.feature_map].fuses)
@@ -138,10 +145,10 @@ class Settings:
                 f"{given} has no meaning with feature_map={name!r}, which has neither kernels nor features of "
                 "single views. Leave it at its default, or use feature_map='nystroem'."
             )
-        size, count = views[0].n_components, self.n_neighbors
-        if not isinstance(size, str) and not isinstance(count, str) and size <= count:
+        size = views[0].n_components
+        if not isinstance(self.n_neighbors, str) and self._too_few(views):
             raise ValueError(
-                f"n_neighbors={count} must be less than the number of landmarks, n_components={size}."
+                f"n_neighbors={self.n_neighbors} must be less than the number of landmarks, n_components={size}."
             )
 
 
@@ -268,7 +275,7 @@ _NEGATIVE_OR_AUTO = word_or(
 _AUTO_OR_COUNT = word_or(("auto",), integer(1), "an int >= 1")
 
 _DEFAULTS = {
-    "feature_map": "nystroem",
+    "feature_map": AUTO,
     "kernel": "rbf",
     "metric": "euclidean",
     "bandwidth": "median",

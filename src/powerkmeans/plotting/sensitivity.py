@@ -14,6 +14,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from powerkmeans.estimators.base import PowerKMeansBase
 from powerkmeans.features.maps.registry import sized_maps
+from powerkmeans.inputs.settings import AUTO
 from powerkmeans.metrics import clustering_accuracy
 from powerkmeans.plotting.style import (
     Axes,
@@ -92,7 +93,8 @@ class SensitivityDisplay:
         Parameters
         ----------
         estimator : MultiViewPowerKMeans
-            The model, fitted or not; it is not changed.
+            The model, fitted or not; it is not changed. ``feature_map="auto"`` is taken as ``"nystroem"``, because
+            a graph knows no ``entropy``.
         X : as in the estimator's ``fit``
             Samples.
         y : array-like of shape (n_samples,), optional
@@ -115,6 +117,7 @@ class SensitivityDisplay:
                 "entropy weighs views against each other, and KernelPowerKMeans has one; use MultiViewPowerKMeans."
             )
         s_init, entropy = _tried("s_init", s_init).tolist(), _tried("entropy", entropy).tolist()
+        estimator = _with_one_map(estimator)
         score, name = _scoring(estimator, X, y)
         scores = [[score(_labels(estimator, X, s_init=s, entropy=e)) for e in entropy] for s in s_init]
         return cls(scores, s_init=s_init, entropy=entropy, score_name=name).plot(ax)
@@ -217,7 +220,8 @@ class DimensionDisplay:
         Parameters
         ----------
         estimator : KernelPowerKMeans or MultiViewPowerKMeans
-            The model, fitted or not; it is not changed. Its feature map must be one that has a size.
+            The model, fitted or not; it is not changed. Its feature map must be one that has a size;
+            ``feature_map="auto"`` is taken as ``"nystroem"``, so that all sizes are of one map.
         X : as in the estimator's ``fit``
             Samples.
         y : array-like of shape (n_samples,), optional
@@ -244,6 +248,7 @@ class DimensionDisplay:
                 f"feature_map={estimator.feature_map!r} has no number of features to vary; use one of "
                 f"{listed(sized_maps())}."
             )
+        estimator = _with_one_map(estimator)
         sizes, exact = _sizes(n_components).tolist(), flag("exact", exact)
         n_draws = integer(1)("n_draws", n_draws)
         score, name = _scoring(estimator, X, y)
@@ -317,6 +322,13 @@ def _tried(name: str, value: Any) -> Array:
 def _check_estimator(estimator: Any, display: str) -> None:
     if not isinstance(estimator, PowerKMeansBase):
         raise TypeError(f"{display} takes an estimator of powerkmeans, got a {type(estimator).__name__}.")
+
+
+def _with_one_map(estimator: Any) -> Any:
+    """The same with landmarks of a kernel where the choice of a map is left to each fit."""
+    choice = estimator.feature_map
+    automatic = isinstance(choice, str) and choice == AUTO
+    return clone(estimator).set_params(feature_map="nystroem") if automatic else estimator
 
 
 def _scoring(estimator: Any, X: Any, y: Any) -> tuple[Score, str]:

@@ -10,10 +10,11 @@ import numpy as np
 from powerkmeans.report.facts import Facts
 from powerkmeans.report.markup import Markup, count, counted, fixed, join, percent, plain_text, tag
 from powerkmeans.report.profiles import decimals_of
+from powerkmeans.report.words import words_of
 from powerkmeans.types import Array
 
 WHISKER_RULE = (
-    "A sample is called an outlier if its distance to the nearest centroid lies beyond the upper whisker of "
+    "A sample is called an outlier if its {far_from} lies beyond the upper whisker of "
     "a box plot over all samples; here that is an outlier score above {fence:.3f}."
 )
 ASKED_RULE = "A sample is called an outlier if its outlier score is above {fence:.3f}, as was asked for."
@@ -60,7 +61,8 @@ def notes(facts: Facts) -> list[str]:
             + _all_or_some(shown, len(samples), "whose cluster is least certain")
         ]
     found = int(np.sum(samples.outlier))
-    rule = (ASKED_RULE if samples.asked else WHISKER_RULE).format(fence=samples.fence) + SCORES
+    far_from = words_of(facts.estimator).far_from
+    rule = (ASKED_RULE if samples.asked else WHISKER_RULE).format(fence=samples.fence, far_from=far_from) + SCORES
     if found > shown:
         return [
             rule,

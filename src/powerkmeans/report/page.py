@@ -15,6 +15,7 @@ from powerkmeans.report.listing import listing
 from powerkmeans.report.markup import Markup, as_json, content_hash, count, escaped, plain_text, tag
 from powerkmeans.report.profiles import most_columns, profile_data
 from powerkmeans.report.story import summary, versions
+from powerkmeans.report.words import words_of
 
 
 @cache
@@ -31,7 +32,8 @@ def render(facts: Facts, title: str) -> str:
         "base-uri 'none'; form-action 'none'"
     )
     several, scored = len(facts.original) > 1, facts.samples.fence is not None
-    parts = {
+    words = {f"word_{name}": escaped(text) for name, text in words_of(facts.estimator)._asdict().items()}
+    parts = words | {
         "policy": policy,
         "generator": f"powerkmeans {versions()['powerkmeans']}",
         "style": style,

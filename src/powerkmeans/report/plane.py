@@ -9,6 +9,7 @@ from sklearn.utils.extmath import randomized_svd
 
 from powerkmeans.estimators.base import PowerKMeansBase
 from powerkmeans.report.samples import Rows, take_rows
+from powerkmeans.sources import is_source
 from powerkmeans.types import Array, Float64Array, Views
 
 # numbers of features that are held at once: 80 megabytes in single precision
@@ -56,6 +57,8 @@ def project(estimator: PowerKMeansBase, views: Views, rows: Rows, labels: Array)
 
 def _coordinates(estimator: PowerKMeansBase, some: Views, index: int, rows: Rows) -> Array:
     feature_map, array = estimator._fit.model.maps[index], some.arrays[index]
+    if is_source(array):  # views that one map takes side by side
+        array = array.take(np.arange(array.shape[0]))
     if some.present is not None:
         present = some.present[:, index]
         array = (

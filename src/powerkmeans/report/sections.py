@@ -10,6 +10,7 @@ from powerkmeans.report.charts import Line, bar, line_chart
 from powerkmeans.report.facts import Facts
 from powerkmeans.report.markup import Markup, count, counted, join, number, percent, plain_text, tag
 from powerkmeans.report.story import VERDICTS, parameters_of, verdicts, versions, warnings_of
+from powerkmeans.report.words import words_of
 from powerkmeans.types import Status
 
 # a probability from which the cluster of a sample counts as certain
@@ -37,7 +38,7 @@ def warning_list(facts: Facts) -> Markup:
 def cards(facts: Facts) -> Markup:
     """The key figures."""
     samples, estimator = facts.samples, facts.estimator
-    used = int(np.sum(samples.sizes > 0))
+    used, words = int(np.sum(samples.sizes > 0)), words_of(estimator)
     n_views, n_columns = len(facts.original), sum(len(view.columns) for view in facts.original)
     kernels = not any(view.has_columns for view in facts.original)
     asked = "" if used == samples.n_clusters else f"of {samples.n_clusters} asked for"
@@ -50,9 +51,9 @@ def cards(facts: Facts) -> Markup:
         found.append(("Views", count(n_views), counted(n_columns, "column")))
     found.append(_certainty(facts) if samples.fence is None else _outlier_card(facts))
     if samples.fence is not None:
-        found.append(("Typicality", f"{float(np.median(samples.typicality)):.2f}", "median; 1 is on a centroid"))
+        found.append(("Typicality", f"{float(np.median(samples.typicality)):.2f}", words.usual))
     if samples.n_clusters > 1:
-        found.append(("Explained", percent(explained_share(facts)), "of the spread is between clusters"))
+        found.append(("Explained", percent(explained_share(facts)), words.share))
     converged = estimator.status_ in (Status.CONVERGED, Status.EXACT)
     found.append(("Iterations", count(estimator.n_iter_), "converged" if converged else str(estimator.status_)))
     items = [

@@ -132,6 +132,7 @@ def parameters_of(estimator: Any) -> list[Parameter]:
     result = []
     for name, value in estimator.get_params(deep=False).items():
         chosen = _became(estimator, name) if isinstance(value, str) else ""
+        chosen = "" if chosen == value else chosen  # a word that stands for itself
         result.append(Parameter(name, shown(value), shown(defaults[name]), chosen))
     return sorted(result, key=lambda parameter: not parameter.given)
 
@@ -141,12 +142,18 @@ def _became(estimator: Any, name: str) -> str:
     attribute = {"bandwidth", "n_components", "reference_distance", "entropy", "s_init"}
     if name == "n_init":
         return str(len(estimator.restarts_))
+    if name == "membership":
+        return str(estimator._fit.model.problem.membership.name)
+    if name == "feature_map":
+        return ", ".join(dict.fromkeys(str(one) for one in np.ravel(estimator.feature_map_) if one))
     if name == "init":
         return ", ".join(dict.fromkeys(restart["init"] for restart in estimator.restarts_))
+    if estimator._fit.model.fuses:
+        attribute -= {"entropy"}  # of which a graph knows nothing
     value = getattr(estimator, f"{name}_", None) if name in attribute else None
     return (
         ""
-        if value is None
+        if value is None or np.all(np.isnan(value))
         else ", ".join(number(float(item)) for item in np.ravel(value)[:8])
         + (", \u2026" if np.size(value) > 8 else "")
     )

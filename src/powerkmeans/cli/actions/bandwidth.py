@@ -49,8 +49,8 @@ def run(options: dict[str, Any]) -> None:
     terminal.show(
         heading("Bandwidths", f"kernel {kernel}, metric {metric}, scaling {reading.scale}"),
         grid(header, rows),
-        Text("\n  fit takes the median. Thin or ring-like clusters need less:", "dim"),
-        Text("  try the 10th neighbour, and twice that.\n", "dim"),
+        Text("\n  With a kernel fit takes the median. Thin or ring-like clusters need less:", "dim"),
+        Text("  try the 10th neighbour, and twice that, or a graph, which has no bandwidth.\n", "dim"),
     )
 
 
@@ -61,7 +61,9 @@ def _shown(value: float | None) -> str:
 def measured(inputs: Inputs, kernel: str, metric: Any, seed: int) -> list[dict[str, Any]]:
     """For each view the bandwidths that fit would choose with this seed, and distances to neighbours."""
     arrays = inputs.X if isinstance(inputs.X, dict) else {inputs.views[0].name: inputs.X}
-    model = MultiViewPowerKMeans(1, kernel=kernel, metric=metric, n_components=1, membership="fuzzy")
+    model = MultiViewPowerKMeans(
+        1, feature_map="nystroem", kernel=kernel, metric=metric, n_components=1, membership="fuzzy"
+    )
     distance = KERNELS[kernel].metric
     lines = []
     for (name, values), one in zip(arrays.items(), _metrics(model, tuple(arrays)), strict=True):

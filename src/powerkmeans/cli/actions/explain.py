@@ -8,7 +8,7 @@ import numpy as np
 from rich.text import Text
 
 from powerkmeans.cli.actions.predict import read_for
-from powerkmeans.cli.actions.summary import bandwidths, cluster_table, view_weights
+from powerkmeans.cli.actions.summary import bandwidths, cluster_table, features, view_weights
 from powerkmeans.cli.answers import view_table
 from powerkmeans.cli.bundle import Bundle, load_bundle
 from powerkmeans.cli.errors import counted
@@ -34,7 +34,7 @@ def run(options: dict[str, Any]) -> None:
         terminal.give(_as_json(bundle, views, clusters) | {"notes": terminal.notes})
         return
     model = bundle.estimator
-    about = f"{len(model.labels_):,} samples · {counted(model.n_clusters, 'cluster')} · {model.membership}"
+    about = f"{len(model.labels_):,} samples · {counted(model.n_clusters, 'cluster')} · {_membership(model)}"
     terminal.show(heading(type(model).__name__, about), facts(_facts(bundle)))
     terminal.show(cluster_table(_sizes(bundle), bundle.found.get("n_noise", 0)))
     if views is not None:
@@ -81,7 +81,7 @@ def _facts(bundle: Bundle) -> list[tuple[str, Any]]:
     model = bundle.estimator
     restart = model.restarts_[model.best_restart_]
     pairs = [
-        ("features", f"{model.feature_map}, kernel {model.kernel}, {_list(model.n_components_)} components"),
+        ("features", features(model)),
         ("bandwidth", ", ".join("none" if width is None else f"{width:.4g}" for width in bandwidths(bundle))),
         ("metric", str(model.metric)),
         ("scaling", bundle.scale),
@@ -93,10 +93,9 @@ def _facts(bundle: Bundle) -> list[tuple[str, Any]]:
     return pairs
 
 
-def _list(value: Any) -> str:
-    """Numbers of views, one for all if they are equal."""
-    values = np.unique(value).tolist()
-    return ", ".join(map(str, values if len(values) == 1 else np.atleast_1d(value).tolist()))
+def _membership(model: Any) -> str:
+    """The membership, also where the fit has chosen it."""
+    return str(model._fit.model.problem.membership.name)
 
 
 def _views(views: dict[str, Any], bundle: Bundle) -> Any:
@@ -126,6 +125,8 @@ def _as_json(bundle: Bundle, views: dict[str, Any] | None, clusters: Any) -> dic
         "estimator": type(model).__name__,
         "parameters": {name: _plain(value) for name, value in model.get_params(deep=False).items()},
         "n_samples": len(model.labels_),
+        "feature_map": model.feature_map_,
+        "membership": _membership(model),
         "cluster_sizes": _sizes(bundle),
         "views": views,
         "bandwidth": bandwidths(bundle),

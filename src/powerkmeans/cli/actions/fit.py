@@ -110,6 +110,11 @@ def described(
     """A fitted estimator with its input and what there is to tell about its clusters."""
     n_clusters, names = estimator.n_clusters, tuple(view.name for view in inputs.views)
     scored = estimator._fit.model.scores_outliers
+    if outliers and not scored:
+        terminal.note(
+            f"--outliers labels nothing: {estimator.feature_map_!s} has no scores with a {estimator.membership} "
+            "membership; --membership auto has them."
+        )
     with terminal.bar("Describing") as bar, terminal.hearing_warnings():
         scores = all_scores(estimator, inputs.X, inputs.samples.n_samples)
         bar.update(0.5)

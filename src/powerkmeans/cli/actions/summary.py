@@ -36,6 +36,7 @@ def show_summary(
     if inputs.several:
         terminal.show(view_weights(found["views"], bandwidths(bundle)))
     pairs: list[tuple[str, Any]] = [("outliers", _outliers(bundle))] if found["highest"] else []
+    pairs.append(("features", features(model)))
     pairs.append(("fit", f"{model.status_}, {model.n_iter_} iterations of the run that was kept"))
     pairs.append(("scaling", f"{bundle.scale}; metric {model.metric}; seed {model.random_state}"))
     pairs.append(("time", " · ".join(f"{what} {duration(value)}" for what, value in seconds.items())))
@@ -67,6 +68,18 @@ def view_weights(views: dict[str, Any], widths: list[float | None]) -> Any:
     return grid(["view", "", "weight", "columns", "samples", "agreement", "bandwidth"], rows, left=2)
 
 
+def features(model: Any) -> str:
+    """Where clusters were looked for: the map that was taken, its kernel if it has one, its size."""
+    kernel = "" if model._fit.model.fuses else f", kernel {model.kernel}"
+    return f"{_one_or_all(model.feature_map_)}{kernel}, {_one_or_all(model.n_components_)} components"
+
+
+def _one_or_all(values: Any) -> str:
+    """What views have, once if all have the same."""
+    words = [str(value) for value in np.ravel(values)]
+    return words[0] if len(set(words)) == 1 else ", ".join(words)
+
+
 def bandwidths(bundle: Bundle) -> list[float | None]:
     """The bandwidth of each view, None where there is no kernel."""
     given = bundle.estimator.bandwidth_
@@ -96,6 +109,7 @@ def as_json(bundle: Bundle, inputs: Inputs, outputs: Outputs, seconds: dict[str,
         "n_samples": inputs.samples.n_samples,
         "n_columns": inputs.n_columns,
         "n_clusters": model.n_clusters,
+        "feature_map": model.feature_map_,
         "cluster_sizes": found["sizes"],
         "views": views,
         "outliers": {"labelled": found["n_noise"], "threshold": bundle.threshold, "highest": found["highest"]},

@@ -48,7 +48,7 @@ def evaluate(**options: Any) -> None:
 @seed_option
 @common_options
 def bandwidth(**options: Any) -> None:
-    """Tell the bandwidths of DATA that fit would choose, and distances to choose another by.
+    """Tell the bandwidths of DATA that fit would choose for a kernel, and distances to choose another by.
 
     The median distance suits compact clusters. Thin or ring-like ones need about the width of the shape, which is
     nearer to the distance of a row to its tenth neighbour.

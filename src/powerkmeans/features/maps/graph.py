@@ -267,7 +267,7 @@ def map_of(chosen: Chosen) -> GraphMap:
         n_neighbors=graph.n_neighbors,
         n_wanted=graph.n_wanted,
         n_pieces=graph.n_pieces,
-        agreement=max(0.0, chosen.agreed.value),
+        agreement=min(1.0, max(0.0, chosen.agreed.value)),  # rounding may lead beyond
         usual=graph.usual,
         sparse=sparse,
         projected=graph.placing.projection is not None,
