@@ -140,9 +140,12 @@ def _own(run: Run) -> Contender:
 # The two of imml and mvlearn's are the slowest: fewer shares too, and mvlearn's on the smallest set of two views.
 _SLOW: dict[str, Any] = {"seeds": 2, "shares": (0.1, *SHOWN)}
 CONTENDERS: dict[str, Contender] = {
-    "ours, possibilistic": _own(ours("possibilistic")),
-    "ours, possibilistic, median": _own(ours("possibilistic", reference_distance="median")),
-    "ours, fuzzy": _own(ours("fuzzy")),
+    "ours, auto": _own(ours("auto", feature_map="auto")),
+    "ours, possibilistic": _own(ours("possibilistic", feature_map="nystroem")),
+    "ours, possibilistic, median": _own(
+        ours("possibilistic", feature_map="nystroem", reference_distance="median")
+    ),
+    "ours, fuzzy": _own(ours("fuzzy", feature_map="nystroem")),
     "KMeans(1)": _known("KMeans(1)"),
     "KMeans(10)": Contender(kmeans_10, METHODS["single"]["KMeans(10)"], scores=True),
     "MiniBatchKMeans": _known("MiniBatchKMeans"),

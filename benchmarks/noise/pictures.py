@@ -12,7 +12,7 @@ from benchmarks.noise.plan import corruptions_of
 from benchmarks.noise.sets import KINDS, SETS
 from benchmarks.paper.pictures import BLACK, BLUE, GREEN, GREY, ORANGE, Figure, panels
 
-SKY, PURPLE, YELLOW = "#56B4E9", "#CC79A7", "#E69F00"
+SKY, PURPLE, YELLOW, RED = "#56B4E9", "#CC79A7", "#E69F00", "#D41159"
 _OTHERS = "other clusterings"
 
 
@@ -28,6 +28,7 @@ class Style(NamedTuple):
 
 _GREY_LINE = Style("#B5B5B5", "", _OTHERS, 0.8)
 _COMMON = {
+    "ours, auto": Style(RED, "*", "ours, auto", 2.4),
     "ours, possibilistic": Style(BLUE, "o", "ours, possibilistic", 2.4),
     "ours, possibilistic, median": Style(SKY, "s", "ours, possibilistic, median", 2.0),
     "ours, fuzzy": Style(PURPLE, "D", "ours, fuzzy", 2.0),

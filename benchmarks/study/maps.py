@@ -22,18 +22,21 @@ PEERS = (*run.PEERS, "SpectralClustering, neighbours", "LSC-R", "LSC-K", "U-SPEC
 METHODS = (*MAP_CONTENDERS, *PEERS)
 
 
-def jobs_of(name: str, side: Iterable[StudySet]) -> list[Job]:
-    """All fits of a contender or a peer to one side."""
-    return [Job(data.name, seed, peer=name) for data in side for seed in range(_seeds(name, data))]
+def jobs_of(name: str, side: Iterable[StudySet], most: int | None = None) -> list[Job]:
+    """All fits of a contender or a peer to one side, with so many seeds at most."""
+    return [Job(data.name, seed, peer=name) for data in side for seed in range(_seeds(name, data, most))]
 
 
-def _seeds(name: str, data: StudySet) -> int:
-    return data.seeds if name in MAP_CONTENDERS else run.peer_seeds(name, data)
+def _seeds(name: str, data: StudySet, most: int | None) -> int:
+    wanted = data.seeds if name in MAP_CONTENDERS else run.peer_seeds(name, data)
+    return wanted if most is None else min(wanted, most)
 
 
-def rows_of(study: run.Study, names: Sequence[str], side: Sequence[StudySet], about: str) -> dict[str, list[Row]]:
+def rows_of(
+    study: run.Study, names: Sequence[str], side: Sequence[StudySet], about: str, most: int | None = None
+) -> dict[str, list[Row]]:
     """Rows of the named methods on one side, run where they are missing."""
-    jobs = {name: jobs_of(name, side) for name in names}
+    jobs = {name: jobs_of(name, side, most) for name in names}
     study.rows((job for wanted in jobs.values() for job in wanted), about)
     return {name: study.store.of(job.key for job in wanted) for name, wanted in jobs.items()}
 
@@ -50,14 +53,14 @@ def _on(rows: list[Row], data: StudySet) -> list[Row]:
     return [row for row in rows if row["data"] == data.name]
 
 
-def run_sides(study: run.Study) -> None:
+def run_sides(study: run.Study, most: int | None = None) -> None:
     """The contenders where they are chosen, then all methods on both sides; ours that failed is tried again."""
     for side in SIDES.values():
         keys = [job.key for name in MAP_CONTENDERS for job in jobs_of(name, side)]
         study.store.forget(keys, only_errors=True)
-    rows_of(study, MAP_CONTENDERS, SIDES["chosen on"], "feature maps")
+    rows_of(study, MAP_CONTENDERS, SIDES["chosen on"], "feature maps", most)
     for title, side in SIDES.items():
-        rows_of(study, METHODS, side, f"feature maps, {title}")
+        rows_of(study, METHODS, side, f"feature maps, {title}", most)
 
 
 def order_store() -> Store:

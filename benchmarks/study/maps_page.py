@@ -27,7 +27,7 @@ brackets the rows that changed their cluster; 1.000 is an answer that does not d
 def maps_section(study: Study) -> str:
     """Standings, both sides and the order of the rows; nothing before what stood has been run."""
     chosen_on = SIDES["chosen on"]
-    if not all("ACC" in study.store.rows.get(job.key, {}) for job in maps.jobs_of(LANDMARK_MAP, chosen_on)):
+    if not all("ACC" in study.store.rows.get(job.key, {}) for job in maps.jobs_of(LANDMARK_MAP, chosen_on, 1)):
         return ""
     found, winner = maps.choose(study, chosen_on)
     parts = [INTRODUCTION, standing_table(found), f"The rule's choice: **{winner}**."]

@@ -272,6 +272,7 @@ def test_plan_covers_every_corruption_and_leaves_out_what_makes_no_sense():
     assert (first.corruption, first.share, first.seed) == (NONE, 0.0, 0)
     assert plan.named(["ours", "KMeans(1)"], CONTENDERS) == {
         "KMeans(1)",
+        "ours, auto",
         "ours, possibilistic",
         "ours, possibilistic, median",
         "ours, fuzzy",
