@@ -8,6 +8,7 @@ from command_helpers import LANDMARKS, K, N, ids, leftovers, read_csv, rows, wri
 
 import powerkmeans
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
+from powerkmeans.cli.actions.estimate import Probe, _seconds, _tie_bytes
 from powerkmeans.cli.bundle import load_bundle
 from powerkmeans.metrics import clustering_accuracy
 
@@ -204,6 +205,22 @@ def test_a_dry_run_reckons_with_the_sample_that_is_annealed(run, tmp_path):
     assert (small["probe_rows"], large["probe_rows"]) == (2000, 4000)
     assert large["data_bytes"] == 50 * small["data_bytes"]
     assert large["seconds"] < 100 * large["probe_seconds"]  # not 200 times: the annealing sees a sample
+
+
+def test_a_dry_run_reckons_with_a_graph_that_maps_rows_once_and_ties_all_landmarks():
+    graph, kernel = (
+        KernelPowerKMeans(K, feature_map=name, random_state=0).fit(rows()[1]) for name in ("graph", "nystroem")
+    )
+    passes = {}
+    for model in (graph, kernel):
+        probe = Probe(60, 1.0, model)
+        for kept in (True, False):
+            none, some = (_seconds([probe, probe], 10**6, seconds, kept=kept) for seconds in (0.0, 1.0))
+            passes[model.feature_map, kept] = some - none
+    assert passes == pytest.approx(
+        {("graph", True): 1, ("graph", False): 8, ("nystroem", True): 8, ("nystroem", False): 8}
+    )
+    assert (_tie_bytes(graph), _tie_bytes(kernel)) == (8 * 60 * 60, 0)
 
 
 @pytest.mark.parametrize(
