@@ -8,6 +8,7 @@ from command_helpers import LANDMARKS, K, N, ids, leftovers, read_csv, rows, wri
 
 import powerkmeans
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
+from powerkmeans.cli.actions.estimate import Probe, _seconds, _tie_bytes
 from powerkmeans.cli.bundle import load_bundle
 from powerkmeans.metrics import clustering_accuracy
 
@@ -213,6 +214,22 @@ def test_a_dry_run_takes_no_more_landmarks_than_all_rows_would_have(run, tmp_pat
     command = ("fit", "large.npy", "-k", 2, "--feature-map", "nystroem", "--dry-run", "--json")
     assert run(*command).json["feature_bytes"] == n_rows * 22 * 4
     assert run(*command, "--components", 50).json["feature_bytes"] == n_rows * 50 * 4
+
+
+def test_a_dry_run_reckons_with_a_graph_that_maps_rows_once_and_ties_all_landmarks():
+    graph, kernel = (
+        KernelPowerKMeans(K, feature_map=name, random_state=0).fit(rows()[1]) for name in ("graph", "nystroem")
+    )
+    passes = {}
+    for model in (graph, kernel):
+        probe = Probe(60, 1.0, model)
+        for kept in (True, False):
+            none, some = (_seconds([probe, probe], 10**6, seconds, kept=kept) for seconds in (0.0, 1.0))
+            passes[model.feature_map, kept] = some - none
+    assert passes == pytest.approx(
+        {("graph", True): 1, ("graph", False): 8, ("nystroem", True): 8, ("nystroem", False): 8}
+    )
+    assert (_tie_bytes(graph), _tie_bytes(kernel)) == (8 * 60 * 60, 0)
 
 
 @pytest.mark.parametrize(

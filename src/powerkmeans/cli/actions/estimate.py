@@ -25,6 +25,8 @@ from powerkmeans.support.memory import available_memory
 _PROBE_ROWS, _PROBE_PER_CLUSTER, _LARGER = 1000, 20, 4
 # passes over all rows that a fit makes besides the annealing: hashes, means, scatter, k-means steps, labels
 _FULL_PASSES = 8
+# the same where a graph is: rows are mapped once, and passes over the few features that they get are nothing
+_FULL_PASSES_OF_A_GRAPH = 1
 _PASS_ROWS = 2**15
 # memory at the peak of a fit beside the features that it keeps, in features: 1.3 to 3.2 of them were seen
 _WORK = 3
@@ -83,10 +85,10 @@ def estimate(inputs: Inputs, parameters: dict[str, Any], read_seconds: float, te
         views={view.name: (len(view.columns), inputs.samples.coverage(view.name)) for view in inputs.views},
         probe_rows=probes[-1].n_rows,
         probe_seconds=probes[-1].seconds,
-        seconds=_seconds(probes, n, pass_seconds),
+        seconds=_seconds(probes, n, pass_seconds, kept=kept),
         data_bytes=2 * sum(array.nbytes for array in arrays),
         feature_bytes=features,
-        work_bytes=_WORK * features if kept else 0,
+        work_bytes=(_WORK * features if kept else 0) + _tie_bytes(probes[-1].model),
         read_seconds=read_seconds,
         dtype=str(np.result_type(*arrays)),
     )
@@ -123,7 +125,7 @@ def _pass_seconds(model: Any, inputs: Inputs) -> float:
     return (time.perf_counter() - start) * n / m
 
 
-def _seconds(probes: list[Probe], n: int, pass_seconds: float) -> float:
+def _seconds(probes: list[Probe], n: int, pass_seconds: float, *, kept: bool) -> float:
     """An iteration takes a constant and so much per annealed row; passes over all rows are added.
 
     Exact kernels grow with the square.
@@ -136,7 +138,8 @@ def _seconds(probes: list[Probe], n: int, pass_seconds: float) -> float:
     each = [probe.seconds / probe.iterations for probe in (small, large)]
     a_row = max(0.0, each[1] - each[0]) / max(1, large.n_rows - small.n_rows)
     annealing = large.iterations * (each[1] + a_row * (annealed - large.n_rows))
-    return annealing + (_FULL_PASSES * pass_seconds if annealed < n else 0.0)
+    passes = _FULL_PASSES_OF_A_GRAPH if kept and large.model._fit.model.fuses else _FULL_PASSES
+    return annealing + (passes * pass_seconds if annealed < n else 0.0)
 
 
 def _feature_bytes(model: Any, n: int, engine: Any) -> tuple[int, bool]:
@@ -147,6 +150,11 @@ def _feature_bytes(model: Any, n: int, engine: Any) -> tuple[int, bool]:
     budget = engine_options(engine).memory_budget
     needed = n * found.problem.splits[-1] * found.dtype.itemsize
     return int(min(needed, budget)), needed <= budget
+
+
+def _tie_bytes(model: Any) -> int:
+    """What the ties between all pairs of landmarks take, where there is a graph."""
+    return 8 * int(np.max(model.n_components_)) ** 2 if model._fit.model.fuses else 0
 
 
 def show_estimate(found: Estimate, terminal: Terminal) -> None:
