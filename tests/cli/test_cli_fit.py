@@ -39,7 +39,7 @@ def test_the_summary_tells_sizes_outliers_scaling_time_and_files(run, table):
         "20",
         "33.3%",
         "highest scores",
-        "nystroem, kernel rbf, 48 components",
+        "nystroem, kernel rbf, 60 components",
         "standard",
         "converged",
         "· fit ",
