@@ -1,11 +1,11 @@
 """The study of the defaults.
 
-python -m benchmarks.study [--data FOLDER] [--jobs 2] [--until map|scan|choose|confirm|maps] [--maps] [--seeds N]
-    [--tables]
+python -m benchmarks.study [--data FOLDER] [--jobs 2] [--until map|scan|choose|confirm|maps] [--maps]
+    [--sets SET ...] [--seeds N] [--tables]
 
 Rows go to benchmarks/results/study.jsonl (and study_starts.jsonl, study_order.jsonl) as they come; a run that was
 stopped goes on where it was. --maps runs only the last stage: feature maps against each other, beside peers, and
-whether answers depend on the order of the rows, with --seeds seeds at most. A run to the end writes
+whether answers depend on the order of the rows, on --sets with --seeds seeds at most. A run to the end writes
 docs/study/tables.md and the pictures; --tables writes them from these rows.
 """
 
@@ -80,9 +80,9 @@ def run_maps(arguments: argparse.Namespace, folder: Path) -> None:
     """Feature maps against each other, beside peers; and every method in two orders of the rows."""
     begin = partial(set_limits, 0.97 * arguments.limit, 1)
     with Pool(partial(measure, folder=folder), begin, arguments.jobs, arguments.limit) as pool:
-        maps.run_sides(Study(Store("study", KEYS), pool), arguments.seeds)
+        maps.run_sides(Study(Store("study", KEYS), pool), arguments.sets, arguments.seeds)
     with Pool(partial(measure_order, folder=folder), begin, arguments.jobs, 2 * arguments.limit) as pool:
-        maps.run_order(pool)
+        maps.run_order(pool, arguments.sets)
 
 
 def write(docs: Path) -> None:
@@ -116,6 +116,7 @@ def main(given: list[str] | None = None) -> None:
     parser.add_argument("--limit", type=float, default=600.0, help="seconds that a fit may take")
     parser.add_argument("--until", choices=STAGES, default="maps", help="the last stage to run")
     parser.add_argument("--maps", action="store_true", help="only the last stage")
+    parser.add_argument("--sets", nargs="+", metavar="SET", help="of the last stage (default: all)")
     parser.add_argument("--seeds", type=int, help="of the last stage, at most")
     parser.add_argument("--tables", action="store_true", help="run nothing")
     parser.add_argument("--docs", type=Path, default=DOCS, help="folder for tables and pictures")

@@ -53,13 +53,19 @@ def _on(rows: list[Row], data: StudySet) -> list[Row]:
     return [row for row in rows if row["data"] == data.name]
 
 
-def run_sides(study: run.Study, most: int | None = None) -> None:
+def sides_of(names: Sequence[str] | None) -> dict[str, tuple[StudySet, ...]]:
+    """Both sides, of the named sets alone if any are named."""
+    return {title: tuple(s for s in side if names is None or s.name in names) for title, side in SIDES.items()}
+
+
+def run_sides(study: run.Study, names: Sequence[str] | None = None, most: int | None = None) -> None:
     """The contenders where they are chosen, then all methods on both sides; ours that failed is tried again."""
-    for side in SIDES.values():
+    sides = sides_of(names)
+    for side in sides.values():
         keys = [job.key for name in MAP_CONTENDERS for job in jobs_of(name, side)]
         study.store.forget(keys, only_errors=True)
-    rows_of(study, MAP_CONTENDERS, SIDES["chosen on"], "feature maps", most)
-    for title, side in SIDES.items():
+    rows_of(study, MAP_CONTENDERS, sides["chosen on"], "feature maps", most)
+    for title, side in sides.items():
         rows_of(study, METHODS, side, f"feature maps, {title}", most)
 
 
@@ -72,10 +78,10 @@ def order_jobs(side: Iterable[StudySet]) -> list[OrderJob]:
     return [OrderJob(data.name, name) for data in side for name in METHODS]
 
 
-def run_order(pool: Pool) -> None:
+def run_order(pool: Pool, names: Sequence[str] | None = None) -> None:
     """Both sides in two orders of the rows; ours that failed is tried again."""
     store = order_store()
-    for title, side in SIDES.items():
+    for title, side in sides_of(names).items():
         jobs = order_jobs(side)
         store.forget((job.key for job in jobs if job.method in MAP_CONTENDERS), only_errors=True)
         fill(store, pool, jobs, f"order of rows, {title}")
