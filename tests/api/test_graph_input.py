@@ -6,11 +6,13 @@ import re
 
 import numpy as np
 import pytest
+from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
 from helpers import blobs
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, explain_views
 from powerkmeans.exceptions import DataGuidanceWarning
+from powerkmeans.report.plane import project
 
 X, Y = blobs(spread=1.0)
 VIEWS = {"a": X[:, :3], "b": X[:, 2:]}
@@ -267,3 +269,21 @@ def test_views_that_one_landmark_has():
     assert np.all(np.isfinite(table["agreement"]))
     model = several(VIEWS, present=first_ones(2), n_components=12, random_state=1)
     assert np.all(np.isfinite(explain_views(model, VIEWS, present=first_ones(2))["agreement"]))
+
+
+def test_samples_that_lack_a_view_are_no_outliers_for_that():
+    present = np.ones((len(X), 2), dtype=bool)
+    present[::5, 1] = False
+    scores = several(VIEWS, present=present).outlier_score(VIEWS, present=present)
+    assert np.median(scores[::5]) < np.median(scores[present[:, 1]]) + 0.1
+    assert np.all(scores[::5] < 0.75)
+
+
+def test_pictures_show_samples_and_not_only_clusters():
+    """In the coordinates of a graph all samples of a cluster may be in one place."""
+    model = several(VIEWS, n_neighbors=5)
+    views = model._check_new(VIEWS, None, None)
+    points = project(model, views, np.arange(len(X)), model.labels_).points
+    spread = [np.std(points[model.labels_ == cluster], axis=0).max() for cluster in range(3)]
+    assert min(spread) > 0.01 * np.std(points)
+    assert adjusted_rand_score(model.labels_, KMeans(3, n_init=3, random_state=0).fit_predict(points)) > 0.9

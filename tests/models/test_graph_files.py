@@ -173,7 +173,8 @@ def test_halves_that_agree_on_everything_and_a_rounding_more(tmp_path, monkeypat
     build = GraphKind.build
 
     def rounded(*given):
-        return build(*given)[0], np.nextafter(1.0, 2.0)
+        chosen = build(*given)
+        return chosen._replace(agreed=chosen.agreed._replace(value=np.nextafter(1.0, 2.0)))
 
     monkeypatch.setattr(GraphKind, "build", staticmethod(rounded))
     model = KernelPowerKMeans(3, **SETTINGS).fit(X)

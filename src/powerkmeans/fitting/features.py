@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from powerkmeans.features.graph.agreement import CLEAR
+from powerkmeans.features.maps.graph import FEW_NEIGHBORS
 from powerkmeans.features.maps.registry import MAPS
 from powerkmeans.fitting.fused import prepare_fused
 from powerkmeans.fitting.prepare import prepare_views
@@ -42,7 +43,10 @@ def _clearer(views: Views, chosen: tuple[ViewSettings, ...], settings: Settings,
         prepared = prepare_fused(views, chosen, settings, seed)
     except OutOfRangeError:  # a kernel takes distances in bandwidths
         return _landmarks(views, chosen, settings, seed, "squared distances leave the range of float64")
-    agreed = prepared.maps_of_rows[0].base.agreement
+    base = prepared.maps_of_rows[0].base
+    if base.n_components <= 2 * FEW_NEIGHBORS:
+        return _landmarks(views, chosen, settings, seed, f"{base.n_components} rows are too few for a graph")
+    agreed = base.agreement
     said = f"a graph and its halves agree on {agreed:.2f} of the clusters"
     if agreed >= CLEAR:
         return prepared._replace(notes=(*prepared.notes, f"feature_map='auto': graph, as {said}"))

@@ -9,9 +9,12 @@ import numpy as np
 
 from powerkmeans.compute.blas import single_threaded_blas
 from powerkmeans.compute.engine import open_engine
+from powerkmeans.features.graph.neighbours import shared_reach
 from powerkmeans.features.graph.votes import distance_shares, graph_typicality, view_votes
 from powerkmeans.features.maps.graph import GraphMap, embedded
+from powerkmeans.features.pairs import as_dense
 from powerkmeans.models.model import Model
+from powerkmeans.sources import is_source
 from powerkmeans.types import Array, Block, Engine, Float64Array, Sums, Views, array_namespace, device_of
 
 Inputs = tuple[GraphMap, Float64Array]
@@ -43,6 +46,37 @@ def opened(model: Model, views: Views, engine: object) -> tuple[Engine, Inputs]:
     return open_engine(engine, model.used(views)), (base, _clusters_of_landmarks(model))
 
 
+def picture_columns(model: Model, views: Views, labels: Array) -> Float64Array:
+    """Samples as a graph sees them, before there are neighbours: columns side by side, for pictures.
+
+    Each view over the distance that is usual in it and by its weight; who is far is brought nearer, and who lacks
+    it is amid those of its cluster.
+    """
+    base = model.maps[0].base
+    (array,) = model.used(views).arrays
+    rows = array.take(np.arange(array.shape[0])) if is_source(array) else array
+    placed, landmarks = as_dense(base.placing(rows, np)), base.placed
+    marks = landmarks.present(placed) > 0 if landmarks.n_views > 1 else np.ones((len(placed), 1), dtype=bool)
+    parts = [_nearer(part, landmarks.typical[view]) for view, part in enumerate(landmarks.views(placed))]
+    for view, part in enumerate(parts):
+        fill_absent(part, marks[:, view], labels)
+    return np.concatenate([weight**0.5 * part for weight, part in zip(base.weights, parts, strict=True)], axis=1)
+
+
+def _nearer(rows: Float64Array, typical: float) -> Float64Array:
+    """Rows in units of the usual distance, none farther from the middle than four of these."""
+    squares = np.vecdot(rows, rows)[:, None] / typical
+    return rows / np.sqrt(typical * (1 + squares / 16))
+
+
+def fill_absent(features: Array, present: Array, labels: Array) -> None:
+    """Put rows that a view lacks at the mean of those of their cluster that it has."""
+    for cluster in np.unique(labels[~present]):
+        members = labels == cluster
+        have = members & present
+        features[members & ~present] = np.mean(features[have], axis=0) if np.any(have) else 0
+
+
 def _clusters_of_landmarks(model: Model) -> Float64Array:
     """One where a landmark is of a cluster."""
     base, n_clusters = model.maps[0].base, len(model.parameters.centers)
@@ -60,7 +94,10 @@ def typicality_of(block: Block, inputs: Inputs, dtype: str) -> Array:
     """How typical samples are by their neighbours, (b,)."""
     base, clusters = inputs
     xp = array_namespace(block.weight)
-    typical = graph_typicality(base.neighbours(block.views[0], xp), clusters, base.usual, xp)
+    rows = base.placing(block.views[0], xp)
+    found = base.nearest(rows, xp)
+    found = found._replace(reach=shared_reach(rows, base.placed, found.reach, xp))
+    typical = graph_typicality(found, clusters, base.usual, xp)
     return xp.astype(typical, getattr(xp, dtype))
 
 

@@ -10,6 +10,7 @@ from sklearn.decomposition import PCA
 from powerkmeans.compute.engine import open_engine
 from powerkmeans.estimators.base import PowerKMeansBase
 from powerkmeans.models.answers import apply
+from powerkmeans.models.graph_answers import picture_columns
 from powerkmeans.objective.block import PassInput, block_distances, block_labels
 from powerkmeans.objective.space import gram_matrix
 from powerkmeans.objective.updates import column_scale
@@ -116,7 +117,8 @@ class EmbeddingDisplay:
         present : as in :meth:`MultiViewPowerKMeans.predict`, optional
             Which samples have which views; a view that a sample lacks is at its mean in the picture.
         method : {"auto", "pca", "centroids", "umap"}, default="auto"
-            ``"pca"``: the two directions of largest variance of the features, views by their weights;
+            ``"pca"``: the two directions of largest variance of the features (with a graph: of the columns),
+            views by their weights;
             ``"centroids"``: the plane in which the centroids vary most; ``"umap"``: UMAP of the features, if
             ``umap-learn`` is installed. ``"auto"`` is ``"pca"``, but ``"centroids"`` for ``feature_map="exact"``,
             which has no coordinates.
@@ -136,8 +138,8 @@ class EmbeddingDisplay:
         method = word(*_METHODS)("method", method)
         outlier_share, max_samples = SHARE("outlier_share", outlier_share), integer(1)("max_samples", max_samples)
         views = _some(estimator._check_new(X, present, None), estimator.engine, max_samples)
-        plane = _plane(estimator, views, method)
         labels = apply(estimator._fit.model, views, estimator.engine, block_labels)
+        plane = _plane(estimator, views, labels, method)
         outlier = None
         if has_typicality(estimator) and outlier_share > 0:
             scores = estimator._typicality(views, scores=True)
@@ -197,23 +199,28 @@ def _some(views: Views, engine: object, size: int) -> Views:
     return Views(views.names, sample.views, np.ones(len(sample.weight), dtype=views.dtype), sample.present)
 
 
-def _plane(estimator: PowerKMeansBase, views: Views, method: str) -> _Plane:
+def _plane(estimator: PowerKMeansBase, views: Views, labels: Array, method: str) -> _Plane:
     dual = bool(estimator._fit.model.problem.dual)
     if method == "centroids" or (dual and method == "auto"):
         return _centroid_plane(estimator, views)
     if dual:
         raise ValueError(f"feature_map='exact' has no coordinates for method={method!r}; use method='centroids'.")
     model = estimator._fit.model
-    features = apply(model, views, estimator.engine, _weighted_features)
+    if model.fuses:  # in the few coordinates of a graph a cluster may be one point
+        features = picture_columns(model, views, labels)
+    else:
+        features = apply(model, views, estimator.engine, _weighted_features)
     if method == "umap":
         umap = needed("umap", "umap-learn", "for method='umap'")
         return _Plane(umap.UMAP(random_state=0).fit_transform(features), None, ("UMAP 1", "UMAP 2"))
     pca = PCA(min(2, *features.shape), random_state=0).fit(features.astype(np.float64))
     shares = pca.explained_variance_ratio_
-    centers = model.parameters.centers * column_scale(model.parameters.view_weights, model.problem)
     names = [f"principal direction {i + 1}: {share:.0%} of the variance" for i, share in enumerate(shares)]
-    points, centers = _two(pca.transform(features)), _two(pca.transform(centers))
-    return _Plane(points, centers, (names[0], names[1] if len(names) > 1 else ""))
+    axes = (names[0], names[1] if len(names) > 1 else "")
+    if model.fuses:
+        return _Plane(_two(pca.transform(features)), None, axes)
+    centers = model.parameters.centers * column_scale(model.parameters.view_weights, model.problem)
+    return _Plane(_two(pca.transform(features)), _two(pca.transform(centers)), axes)
 
 
 def _weighted_features(block: Block, inputs: PassInput) -> Array:

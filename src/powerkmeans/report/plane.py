@@ -1,4 +1,4 @@
-"""The feature space seen from the side: principal components of a sample of its points."""
+"""Samples seen from the side: principal components of a sample of their features, or of columns with a graph."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.utils.extmath import randomized_svd
 
 from powerkmeans.estimators.base import PowerKMeansBase
+from powerkmeans.models.graph_answers import fill_absent, picture_columns
 from powerkmeans.report.samples import Rows, take_rows
-from powerkmeans.sources import is_source
 from powerkmeans.types import Array, Float64Array, Views
 
 # numbers of features that are held at once: 80 megabytes in single precision
@@ -33,32 +33,36 @@ def most_points(estimator: PowerKMeansBase, most: int) -> int:
     maps = estimator._fit.model.maps
     if any(feature_map.dual for feature_map in maps):
         return min(most, KERNEL_POINTS)
-    width = sum(feature_map.n_outputs for feature_map in maps)
+    model = estimator._fit.model
+    width = sum(model.view_widths) if model.fuses else sum(feature_map.n_outputs for feature_map in maps)
     return min(most, max(MOST_NUMBERS // width, FEWEST_POINTS))
 
 
 def project(estimator: PowerKMeansBase, views: Views, rows: Rows, labels: Array) -> Plane:
     """Principal components of the features of all views, each times the root of its weight.
 
-    A sample that lacks a view stands where its cluster is in it.
+    A sample that lacks a view stands where its cluster is in it. With a graph it is the columns: in its few
+    coordinates all samples of a cluster may be in one place.
     """
     model = estimator._fit.model
+    if model.fuses:
+        return _centred(picture_columns(model, take_rows(views, rows), labels))
     some = model.used(take_rows(views, rows))
     parts = []
     for index, weight in enumerate(model.parameters.view_weights):
         features = _coordinates(estimator, some, index, rows)
         if some.present is not None:
-            _fill(features, some.present[:, index], labels)
+            fill_absent(features, some.present[:, index], labels)
         parts.append(np.float32(weight**0.5) * features)
-    table = np.concatenate(parts, axis=1)
-    table -= np.mean(table, axis=0)
-    return _principal(table)
+    return _centred(np.concatenate(parts, axis=1))
+
+
+def _centred(table: Array) -> Plane:
+    return _principal(table - np.mean(table, axis=0))
 
 
 def _coordinates(estimator: PowerKMeansBase, some: Views, index: int, rows: Rows) -> Array:
     feature_map, array = estimator._fit.model.maps[index], some.arrays[index]
-    if is_source(array):  # views that one map takes side by side
-        array = array.take(np.arange(array.shape[0]))
     if some.present is not None:
         present = some.present[:, index]
         array = (
@@ -72,14 +76,6 @@ def _coordinates(estimator: PowerKMeansBase, some: Views, index: int, rows: Rows
     values, vectors = np.linalg.eigh((products + products.T) / 2)
     kept = values[-KERNEL_DIRECTIONS:]
     return (vectors[:, -KERNEL_DIRECTIONS:] * np.sqrt(np.maximum(kept, 0))).astype(np.float32)
-
-
-def _fill(features: Array, present: Array, labels: Array) -> None:
-    """Put rows that a view lacks at the mean of those of their cluster that it has."""
-    for cluster in np.unique(labels[~present]):
-        members = labels == cluster
-        have = members & present
-        features[members & ~present] = np.mean(features[have], axis=0) if np.any(have) else 0
 
 
 def _principal(table: Array) -> Plane:

@@ -152,8 +152,8 @@ def map_note(facts: Facts) -> str:
     held = min(float(shares[0] + shares[1]), 1.0)
     beyond = "" if held > ALL_OF_IT else ", so clusters that overlap here may be apart in others"
     return (
-        f"{which}. The two directions are the principal components of the feature space and hold "
-        f"{percent(held)} of its spread{beyond}."
+        f"{which}. The two directions are the principal components of {words_of(facts.estimator).space} and hold "
+        f"{percent(held)} of the spread{beyond}."
     )
 
 

@@ -10,11 +10,13 @@ from powerkmeans.estimators.base import PowerKMeansBase
 class Words(NamedTuple):
     """Sentences that depend on what the features of a model are.
 
+    space : what the map shows
     far_from : whose distance makes an outlier
     usual, share : what stands below the figures of typicality and of what is explained
     cluster, typicality, explained, separation : entries of the glossary
     """
 
+    space: str
     far_from: str
     usual: str
     share: str
@@ -25,6 +27,7 @@ class Words(NamedTuple):
 
 
 CENTROIDS = Words(
+    space="the feature space",
     far_from="distance to the nearest centroid",
     usual="median; 1 is on a centroid",
     share="of the spread is between clusters",
@@ -37,6 +40,7 @@ CENTROIDS = Words(
     "view does not tell the clusters apart.",
 )
 NEIGHBOURS = Words(
+    space="the columns",
     far_from="distance to its neighbours",
     usual="median; 0.67 amid a cluster",
     share="of neighbours are of one cluster, beyond chance",

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from powerkmeans.features.bandwidth import weighted_median
 from powerkmeans.features.graph.distances import Landmarks, usual_distances
-from powerkmeans.features.graph.neighbours import Neighbours, neighbours
+from powerkmeans.features.graph.neighbours import Neighbours, neighbours, shared_reach
 from powerkmeans.features.graph.placing import Placing
 from powerkmeans.features.graph.shares import LEAST_SHARE, beyond_chance
 from powerkmeans.features.graph.spectrum import Spectrum, graph_of, pieces, shares_matrix, spectrum
@@ -130,7 +130,8 @@ def tied_graph(rows: Rows, placing: Placing, landmarks: Landmarks, size: GraphSi
             break
         count = min(2 * count, landmarks.rows.shape[0] - 1)
     directions = spectrum(shares, rows.weight, size.n_clusters + 2)
-    usual = weighted_median(found.reach, rows.weight)
+    reach = shared_reach(placing(rows.X, np), landmarks, found.reach, np)
+    usual = weighted_median(reach, rows.weight)
     return Graph(placing, landmarks, count, wanted, directions, shares, usual, n_pieces)
 
 

@@ -144,3 +144,13 @@ def _shared(chosen: Array, distance: Array, itself: Array, xp: Any) -> Neighbour
         total > 0, share / xp.where(total > 0, total, xp.ones_like(total)), xp.full_like(total, xp.nan)
     )
     return Neighbours(chosen, share, itself, xp.max(within[:, :count], axis=1))
+
+
+def shared_reach(rows: Any, landmarks: Landmarks, reach: Array, xp: Any) -> Array:
+    """The reach over the views that rows have, as if they had all: who lacks one is not far for that."""
+    if landmarks.n_views == 1:
+        return reach
+    scale = landmarks.weights / landmarks.spread
+    lacking = (1 - landmarks.present(rows)) @ scale
+    had = xp.sum(scale) - lacking
+    return (reach - lacking / 2) * xp.sum(scale) / xp.where(had > 0, had, xp.ones_like(had))
