@@ -284,6 +284,6 @@ def noise_median(ratio):
 
 
 def graph_typicality(z, reach, usual, clusters):
-    """``1 / (1 + rho / 2)``: reach over the usual one over the largest vote of the neighbours for one cluster."""
+    """``1 / (1 + rho / 2)``: reach over the usual one over the root of the largest vote for one cluster."""
     vote = max(sum(share for share, c in zip(z, clusters, strict=True) if c == k) for k in set(clusters))
-    return 1 / (1 + reach / usual / vote / 2)
+    return 1 / (1 + reach / usual / math.sqrt(vote) / 2)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from powerkmeans.features.graph.agreement import CLEAR
-from powerkmeans.features.maps.graph import FEW_NEIGHBORS
+from powerkmeans.features.graph.neighbours import FEW_NEIGHBORS
 from powerkmeans.features.maps.registry import MAPS
 from powerkmeans.fitting.fused import prepare_fused
 from powerkmeans.fitting.prepare import prepare_views

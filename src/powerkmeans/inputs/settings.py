@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from powerkmeans.compute.options import engine_options
+from powerkmeans.features.graph.neighbours import FEW_NEIGHBORS
 from powerkmeans.features.kernels import KERNELS
 from powerkmeans.features.maps.exact import PRECOMPUTED
-from powerkmeans.features.maps.graph import FEW_NEIGHBORS
 from powerkmeans.features.maps.registry import MAPS
 from powerkmeans.inputs.metric import COSINE, METRICS
 from powerkmeans.objective.membership import MEMBERSHIPS

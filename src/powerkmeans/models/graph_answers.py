@@ -9,7 +9,6 @@ import numpy as np
 
 from powerkmeans.compute.blas import single_threaded_blas
 from powerkmeans.compute.engine import open_engine
-from powerkmeans.features.graph.neighbours import shared_reach
 from powerkmeans.features.graph.votes import distance_shares, graph_typicality, view_votes
 from powerkmeans.features.maps.graph import GraphMap, embedded
 from powerkmeans.features.pairs import as_dense
@@ -94,9 +93,7 @@ def typicality_of(block: Block, inputs: Inputs, dtype: str) -> Array:
     """How typical samples are by their neighbours, (b,)."""
     base, clusters = inputs
     xp = array_namespace(block.weight)
-    rows = base.placing(block.views[0], xp)
-    found = base.nearest(rows, xp)
-    found = found._replace(reach=shared_reach(rows, base.placed, found.reach, xp))
+    found = base.scoring(base.placing(block.views[0], xp), xp)
     typical = graph_typicality(found, clusters, base.usual, xp)
     return xp.astype(typical, getattr(xp, dtype))
 

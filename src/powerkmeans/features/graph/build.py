@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from powerkmeans.features.bandwidth import weighted_median
 from powerkmeans.features.graph.distances import Landmarks, usual_distances
-from powerkmeans.features.graph.neighbours import Neighbours, neighbours, shared_reach
+from powerkmeans.features.graph.neighbours import FEW_NEIGHBORS, Neighbours, neighbours, shared_reach
 from powerkmeans.features.graph.placing import Placing
 from powerkmeans.features.graph.shares import LEAST_SHARE, beyond_chance
 from powerkmeans.features.graph.spectrum import Spectrum, graph_of, pieces, shares_matrix, spectrum
@@ -54,7 +54,7 @@ class Graph:
     """A graph that is built: all that a map needs, and the sampled rows as it sees them.
 
     shares : ``Z`` of the sampled rows
-    usual : the median squared distance from one of them to the farthest of its neighbours
+    usual : the median squared distance from one of them to the farthest of the few by which it is scored
     n_neighbors, n_wanted : the landmarks that a row is tied to, and before the graph fell into pieces
     n_pieces : pieces of it without ties between them
     """
@@ -130,6 +130,8 @@ def tied_graph(rows: Rows, placing: Placing, landmarks: Landmarks, size: GraphSi
             break
         count = min(2 * count, landmarks.rows.shape[0] - 1)
     directions = spectrum(shares, rows.weight, size.n_clusters + 2)
+    if count > FEW_NEIGHBORS:
+        found = row_neighbours(rows, Nearest(placing, landmarks, FEW_NEIGHBORS))
     reach = shared_reach(placing(rows.X, np), landmarks, found.reach, np)
     usual = weighted_median(reach, rows.weight)
     return Graph(placing, landmarks, count, wanted, directions, shares, usual, n_pieces)

@@ -15,6 +15,8 @@ from powerkmeans.types import Array, Float64Array, device_of
 
 # numbers of a tile of rows by landmarks: more leave the cache
 TILE_NUMBERS = 2**19
+# neighbours of a row unless told otherwise, and the most by which it is scored: farther ones are in other clusters
+FEW_NEIGHBORS = 10
 # groups of landmarks whose nearest members are compared before single ones are: only the best groups are opened
 _GROUPS = 250
 

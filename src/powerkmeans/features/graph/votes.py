@@ -32,10 +32,10 @@ def votes(found: Neighbours, clusters: Array, xp: Any, *, others: bool = False) 
 def graph_typicality(found: Neighbours, clusters: Array, usual: float, xp: Any) -> Array:
     """``1 / (1 + rho / 2)``, (b,), with ``rho`` how far neighbours are over how much they are of one cluster.
 
-    Distances are squared, over the usual one. Without any neighbour it is 0.
+    Distances are squared, over the usual one and the root of the largest vote. Without any neighbour it is 0.
     """
     vote = xp.max(votes(found, clusters, xp), axis=1)
-    near = usual * FAR_AT_HALF * vote
+    near = usual * FAR_AT_HALF * xp.sqrt(vote)
     return xp.where(xp.isnan(vote), xp.zeros_like(vote), near / (near + found.reach))
 
 

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from powerkmeans.features.graph.build import GraphSize, Rows
 from powerkmeans.features.graph.choice import Chosen, clearest_graph, plain_graph
 from powerkmeans.features.graph.distances import Landmarks
-from powerkmeans.features.graph.neighbours import Neighbours, neighbours
+from powerkmeans.features.graph.neighbours import FEW_NEIGHBORS, Neighbours, neighbours, shared_reach
 from powerkmeans.features.graph.placing import Placing, origin_of
 from powerkmeans.features.maps.base import BaseMap, MapKind, MapRequest, MapWords, check_columns
 from powerkmeans.features.maps.packing import ArrayEntry, Packing, PlainEntry
@@ -23,8 +23,6 @@ from powerkmeans.types import Array, Float64Array, device_of
 
 # landmarks of a map unless told otherwise, and for each cluster: more are better, and cost in proportion
 MANY_LANDMARKS, LANDMARKS_PER_CLUSTER = 2000, 10
-# neighbours of a row unless told otherwise
-FEW_NEIGHBORS = 10
 
 
 def _arrays(entries: Mapping[str, Any]) -> dict[str, ArrayEntry]:
@@ -66,7 +64,7 @@ class GraphMap(BaseMap):
     n_wanted : the neighbours that a row was to have; n_neighbors are more where the graph fell into pieces
     n_pieces : pieces of the graph that no row ties together
     agreement : what the graph and graphs on two halves of its landmarks agree on, from 0 to 1
-    usual : the median squared distance from a row to the farthest of its neighbours
+    usual : the median squared distance from a row to the farthest of those by which it is scored
     lenient : whether rows without any neighbour have features of zero; else they have none, which is an error
     """
 
@@ -153,6 +151,11 @@ class GraphMap(BaseMap):
     def nearest(self, rows: Array, xp: Any) -> Neighbours:
         """The same of rows that are placed already."""
         return neighbours(rows, self.placed, self.n_neighbors, xp)
+
+    def scoring(self, rows: Array, xp: Any) -> Neighbours:
+        """The few by which rows that are placed already are scored, with how far they are over shared views."""
+        found = neighbours(rows, self.placed, min(self.n_neighbors, FEW_NEIGHBORS), xp)
+        return found._replace(reach=shared_reach(rows, self.placed, found.reach, xp))
 
     def __call__(self, X: Array, xp: Any) -> Array:
         features = embedded(self.neighbours(X, xp), self.loading, xp)
