@@ -25,18 +25,25 @@ brackets the rows that changed their cluster; 1.000 is an answer that does not d
 
 
 def maps_section(study: Study) -> str:
-    """Standings, both sides and the order of the rows; nothing before what stood has been run."""
-    chosen_on = SIDES["chosen on"]
-    if not all("ACC" in study.store.rows.get(job.key, {}) for job in maps.jobs_of(LANDMARK_MAP, chosen_on, 1)):
+    """Standings, both sides and the order of the rows, of the sets on which what stood has been run."""
+    sides = {title: _run_on(study, side) for title, side in SIDES.items()}
+    chosen_on = sides["chosen on"]
+    if not chosen_on:
         return ""
     found, winner = maps.choose(study, chosen_on)
     parts = [INTRODUCTION, standing_table(found), f"The rule's choice: **{winner}**."]
-    for title, side in SIDES.items():
+    for title, side in sides.items():
         rows = maps.rows_of(study, maps.METHODS, side, "")
         parts += [f"### Maps and peers: {title}", side_tables(rows, side), failures(rows)]
     parts += ["### The order of the rows", ORDER]
-    parts += [order_table(maps.order_store(), side, title) for title, side in SIDES.items()]
+    parts += [order_table(maps.order_store(), side, title) for title, side in sides.items()]
     return "\n\n".join(part for part in parts if part) + "\n\n"
+
+
+def _run_on(study: Study, side: Sequence[StudySet]) -> list[StudySet]:
+    """The sets on which what stood has been run."""
+    first = {data.name: maps.jobs_of(LANDMARK_MAP, [data], 1)[0].key for data in side}
+    return [data for data in side if "ACC" in study.store.rows.get(first[data.name], {})]
 
 
 def order_table(store: Store, side: Sequence[StudySet], title: str) -> str:
