@@ -47,8 +47,11 @@ def folder(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("patch", [IN_READING, IN_THE_FIT, IN_WRITING])
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code", "patch"),
+    [(signal.SIGINT, 130, stage) for stage in (IN_READING, IN_THE_FIT, IN_WRITING)]
+    + [(signal.SIGTERM, 143, IN_THE_FIT)],
+)
 def test_an_interrupt_leaves_nothing_behind(folder, environment, patch, number, code):
     command = [sys.executable, "-c", ENDLESS.format(patch=patch)]
     process = subprocess.Popen(command, cwd=folder, env=environment, stderr=subprocess.PIPE, text=True)
