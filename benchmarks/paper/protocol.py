@@ -42,6 +42,10 @@ FEWER_ON: dict[tuple[str, str], int] = {
     ("CIFAR10", "KMeans(10)"): 1,
     ("CIFAR10", "KMeans(10), RBFSampler"): 2,
     ("CIFAR10", "KMeans(10), Nystroem"): 2,
+    ("CIFAR10", "SpectralClustering, neighbours"): 1,
+    ("CIFAR10", "LSC-R"): 1,
+    ("CIFAR10", "LSC-K"): 1,
+    ("CIFAR10", "U-SPEC"): 1,
 }
 _ONE_SEED_SCANS = {
     "handwritten": ("MKPKM",),
