@@ -52,12 +52,15 @@ def told(model, X, category=DataGuidanceWarning, **fit):
     return str(record[0].message)
 
 
+QUICK = {"random_state": 0, "anneal_factor": 1.5}
+
+
 def kernel(n_clusters, **settings):
-    return KernelPowerKMeans(n_clusters, **({"feature_map": "nystroem", "random_state": 0} | settings))
+    return KernelPowerKMeans(n_clusters, **({"feature_map": "nystroem"} | QUICK | settings))
 
 
 def several(n_clusters=3, **settings):
-    return MultiViewPowerKMeans(n_clusters, **({"random_state": 0} | settings))
+    return MultiViewPowerKMeans(n_clusters, **(QUICK | settings))
 
 
 def suggested(text, name="bandwidth", where="Use "):
@@ -168,7 +171,8 @@ def test_a_larger_map_for_a_kernel_with_many_directions(feature_map, name):
         kernel(2, feature_map="nystroem", n_components=22, bandwidth=0.2), X
     )
     few = {"n_components": 22} if feature_map == "nystroem" else {}
-    model = kernel(2, bandwidth=0.11, feature_map=feature_map, kernel=name, random_state=1, **few)
+    few |= {"random_state": 1, "anneal_factor": 1.04}
+    model = kernel(2, bandwidth=0.11, feature_map=feature_map, kernel=name, **few)
     text = told(model, X)
     assert "is too small for" in text
     assert text.endswith(" for clusters as thin as that.")
@@ -373,6 +377,7 @@ def test_fewer_clusters_than_asked_for_is_told_beside_the_rest():
 
 def test_rows_that_differ_are_not_blamed_for_fewer_clusters():
     model = kernel(3, feature_map="nystroem", n_components=48, bandwidth=0.5, n_init=1, max_iter=60)
+    model.set_params(anneal_factor=1.04)
     fewer, *others = told(model, WINE, ConvergenceWarning).split("\n- ")
     assert re.fullmatch(
         r"Number of distinct clusters \((\d)\) found smaller than n_clusters \(3\)\. What is said below may be "

@@ -31,7 +31,7 @@ def fitted(X, k=3, **parameters):
     kind = MultiViewPowerKMeans if isinstance(X, dict) else KernelPowerKMeans
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return kind(k, **({"random_state": 0} | parameters)).fit(X)
+        return kind(k, **({"random_state": 0, "anneal_factor": 1.5} | parameters)).fit(X)
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)

@@ -23,10 +23,11 @@ from powerkmeans.estimators.listeners import Printer, listening
 X, _ = blobs(n_clusters=3, n_features=4, size=30)
 TWO = {"a": X[:, :2], "b": X[:, 2:]}
 OTHER = np.random.default_rng(1).normal(size=(60, 7))
+QUICK = {"random_state": 0, "anneal_factor": 1.5, "feature_map": "nystroem"}  # what fails is no map
 ESTIMATORS = {
-    "one view": (KernelPowerKMeans(3, random_state=0), X, OTHER),
-    "several views": (MultiViewPowerKMeans(3, random_state=0), TWO, {"c": OTHER[:, :3], "d": OTHER[:, 3:]}),
-    "one table": (MultiViewPowerKMeans(3, random_state=0), X, OTHER),
+    "one view": (KernelPowerKMeans(3, **QUICK), X, OTHER),
+    "several views": (MultiViewPowerKMeans(3, **QUICK), TWO, {"c": OTHER[:, :3], "d": OTHER[:, 3:]}),
+    "one table": (MultiViewPowerKMeans(3, **QUICK), X, OTHER),
 }
 
 
