@@ -132,7 +132,8 @@ def tied_graph(rows: Rows, placing: Placing, landmarks: Landmarks, size: GraphSi
     directions = spectrum(shares, rows.weight, size.n_clusters + 2)
     if count > FEW_NEIGHBORS:
         found = row_neighbours(rows, Nearest(placing, landmarks, FEW_NEIGHBORS))
-    reach = shared_reach(placing(rows.X, np), landmarks, found.reach, np)
+    present = as_dense(rows.X[:, placing.offsets[-1] :])
+    reach = shared_reach(present, landmarks, found.reach, np)
     usual = weighted_median(reach, rows.weight)
     return Graph(placing, landmarks, count, wanted, directions, shares, usual, n_pieces)
 

@@ -148,11 +148,14 @@ def _shared(chosen: Array, distance: Array, itself: Array, xp: Any) -> Neighbour
     return Neighbours(chosen, share, itself, xp.max(within[:, :count], axis=1))
 
 
-def shared_reach(rows: Any, landmarks: Landmarks, reach: Array, xp: Any) -> Array:
-    """The reach over the views that rows have, as if they had all: who lacks one is not far for that."""
+def shared_reach(present: Array, landmarks: Landmarks, reach: Array, xp: Any) -> Array:
+    """The reach over the views that rows have, as if they had all: who lacks one is not far for that.
+
+    present : (b, L), one where a row has a view; not looked at where there is one view
+    """
     if landmarks.n_views == 1:
         return reach
     scale = landmarks.weights / landmarks.spread
-    lacking = (1 - landmarks.present(rows)) @ scale
+    lacking = (1 - present) @ scale
     had = xp.sum(scale) - lacking
     return (reach - lacking / 2) * xp.sum(scale) / xp.where(had > 0, had, xp.ones_like(had))

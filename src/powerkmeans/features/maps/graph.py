@@ -155,7 +155,7 @@ class GraphMap(BaseMap):
     def scoring(self, rows: Array, xp: Any) -> Neighbours:
         """The few by which rows that are placed already are scored, with how far they are over shared views."""
         found = neighbours(rows, self.placed, min(self.n_neighbors, FEW_NEIGHBORS), xp)
-        return found._replace(reach=shared_reach(rows, self.placed, found.reach, xp))
+        return found._replace(reach=shared_reach(self.placed.present(rows), self.placed, found.reach, xp))
 
     def __call__(self, X: Array, xp: Any) -> Array:
         features = embedded(self.neighbours(X, xp), self.loading, xp)
