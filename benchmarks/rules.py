@@ -225,10 +225,12 @@ _RARE = "bounds work on data that no set here has"
 GUARDS: dict[str, str] = {
     "features.graph.agreement.COMPARED_ROWS": _SPEED,
     "features.graph.agreement.CLEAR": _GRAPH,
+    "features.graph.agreement.DOUBTFUL": _SPEED,
+    "features.graph.agreement.PURE": _GRAPH,
     "features.graph.agreement.FEW_DRAWS": _GRAPH,
     "features.graph.agreement.FEW_LANDMARKS": _SPEED,
     "features.graph.build.CLEAR_GAP": _GRAPH,
-    "features.graph.choice.SETTLED": _GRAPH,
+    "features.graph.agreement.SETTLED": _GRAPH,
     "features.graph.choice.WIDER": _GRAPH,
     "features.graph.choice.ALIKE": _GRAPH,
     "features.graph.choice.MARGIN": _GRAPH,

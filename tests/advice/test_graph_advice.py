@@ -15,6 +15,7 @@ from helpers import blobs, make_present
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, explain_views
 from powerkmeans.advice.graph import in_pieces, no_clear_graph
 from powerkmeans.exceptions import DataGuidanceWarning
+from powerkmeans.features.graph.agreement import Judgement
 
 X, Y = blobs(spread=1.0)
 NOISE = np.random.default_rng(4).normal(size=(len(X), 6))
@@ -97,7 +98,7 @@ def test_where_a_graph_tells_nothing_a_kernel_is_taken(capsys):
     model = fitted(rows, 6, feature_map="auto", verbose=1, advice=False)
     assert model._fit.model.maps[0].base.packing.name == "nystroem"
     assert re.search(
-        r"feature_map='auto': nystroem, as a graph and its halves agree on 0\.\d\d .* only",
+        r"feature_map='auto': nystroem, as a graph and its halves agree on 0\.\d\d .* beyond chance",
         capsys.readouterr().err,
     )
     model = fitted(X, feature_map="auto", verbose=1)
@@ -116,8 +117,9 @@ def test_sentences():
     assert in_pieces(task(10, 2)) is None
     assert "so 40 were taken, with which it does not" in in_pieces(task(40, 2))
     assert "into 3 whatever their number" in in_pieces(task(40, 3))
-    assert no_clear_graph(0.9) is None
-    assert "agree on 0.10 of them" in no_clear_graph(0.1)
+    assert no_clear_graph(Judgement(0.9, 0.5)) is None
+    assert no_clear_graph(Judgement(0.1, 0.95)) is None  # halves do not show thin shapes
+    assert "agree on 0.10 of them" in no_clear_graph(Judgement(0.1, 0.5))
 
 
 def test_rows_that_share_no_view_with_half_of_the_others():

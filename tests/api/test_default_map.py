@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from sklearn.datasets import make_blobs, make_circles, make_moons
+from sklearn.metrics import adjusted_rand_score
 
 import powerkmeans
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, choose_k
@@ -158,3 +159,21 @@ def test_displays_over_settings_draw_one_map():
         for given in ({}, {"feature_map": "nystroem"})
     )
     assert np.array_equal(found.scores, expected.scores)
+
+
+def spirals(n=300):
+    """Three thin arms of a spiral."""
+    rng = np.random.default_rng(0)
+    turned = np.sqrt(rng.uniform(0.04, 1, size=(3, n))) * 3 * np.pi
+    angle = turned + np.arange(3)[:, None] * 2 * np.pi / 3
+    rows = np.stack([turned * np.cos(angle), turned * np.sin(angle)], axis=-1) + rng.normal(0, 0.2, size=(3, n, 2))
+    return rows.reshape(-1, 2), np.repeat(np.arange(3), n)
+
+
+def test_shapes_that_halves_of_the_landmarks_lose():
+    """Half of the rows of a thin shape fall apart; that no neighbour is of another cluster tells them apart."""
+    rows, y = spirals()
+    model = KernelPowerKMeans(3, random_state=0, advice=False).fit(rows)
+    assert model._fit.model.maps[0].base.agreement < 0.5
+    assert model.feature_map_ == "graph"
+    assert adjusted_rand_score(y, model.labels_) > 0.9

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import chain, repeat
 
 import numpy as np
 import pytest
+from sklearn.cluster import KMeans
 from sklearn.datasets import make_moons
 from sklearn.metrics import adjusted_rand_score
 
 from powerkmeans import KernelPowerKMeans
-from powerkmeans.features.graph.agreement import agree, agreement, compared_rows
-from powerkmeans.features.graph.build import GraphSize, Rows, build_graph, n_directions
+from powerkmeans.features.graph.agreement import agree, agree_anew, agreement, compared_rows, labels_of
+from powerkmeans.features.graph.build import (
+    GraphSize,
+    Rows,
+    build_graph,
+    even_landmarks,
+    n_directions,
+    tied_graph,
+)
 from powerkmeans.features.graph.placing import Placing, origin_of
 from powerkmeans.features.maps.base import Tools
 
@@ -65,8 +74,32 @@ def test_a_graph_that_is_the_odd_one_out():
     tools = Tools(cluster=lambda features, weight: next(answers))
     some = Rows(rows, np.ones(180), tools)
     size = GraphSize(180, 10, 3)
-    placing = Placing(origin_of(rows, (0, 10)), (0, 10))
+    graph = build_graph(some, Placing(origin_of(rows, (0, 10)), (0, 10)), rows, size)
     rng = np.random.default_rng(0)
-    found = agree(compared_rows(some, rng), build_graph(some, placing, rows, size), size, rng)
+    found = agree(some, graph, labels_of(compared_rows(some, rng), graph), size, rng)
     odd = agreement(np.arange(180) % 3, np.arange(180) // 60, np.ones(180))
-    assert found.value == pytest.approx((1 + 2 * odd) / 3)
+    assert found == pytest.approx((1 + 2 * odd) / 3)
+
+
+def contradicting(n=90):
+    """Two views of three clear clusters each that have nothing to do with each other, both there for all rows."""
+    rng = np.random.default_rng(0)
+    classes = np.arange(n) % 3, np.arange(n) * 3 // n
+    views = [rng.normal(size=(n, 2)) + 12 * np.eye(3, 2)[one] for one in classes]
+    return np.concatenate([*views, np.ones((n, 2))], axis=1), classes
+
+
+def test_halves_have_to_find_the_weights_of_views_themselves():
+    """Halves that are told which view counts agree on it; by themselves they do not know."""
+    rows, classes = contradicting()
+    some = Rows(rows, np.ones(90), Tools(cluster=lambda features, weight: by_k_means(features)))
+    size, placing = GraphSize(90, 10, 3), Placing(origin_of(rows, (0, 2, 4)), (0, 2, 4))
+    even = even_landmarks(placing(rows, np), placing.placed_offsets)
+    graph = tied_graph(some, placing, replace(even, weights=np.array([0.9, 0.1])), size).along(3)
+    rng = np.random.default_rng(0)
+    assert agree(some, graph, classes[0], size, rng) > 0.95
+    assert agree_anew(some, graph, classes[0], size, rng) < 0.8
+
+
+def by_k_means(features):
+    return KMeans(3, n_init=5, random_state=0).fit_predict(features)

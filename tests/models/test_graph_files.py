@@ -14,6 +14,7 @@ import powerkmeans
 from helpers import blobs
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
 from powerkmeans.exceptions import ModelFileError
+from powerkmeans.features.graph.agreement import Judgement
 from powerkmeans.features.maps.graph import GraphKind
 from powerkmeans.models import saving
 
@@ -126,8 +127,9 @@ def test_sparse_landmarks(sparse, tmp_path, name, change, match):
         ("n_neighbors", 2.5, "header.maps.n_neighbors must be an integer"),
         ("n_pieces", 0, "header.maps.n_pieces must be an integer from 1"),
         ("n_pieces", 21, "n_pieces above the number of landmarks"),
-        ("agreement", 1.5, "map0: agreement is above 1"),
+        ("agreement", 1.5, "map0: agreement or purity is above 1"),
         ("agreement", -0.5, "header.maps.agreement is -0.5"),
+        ("purity", 1.5, "map0: agreement or purity is above 1"),
         ("usual", 0.0, "header.maps.usual is 0.0"),
         ("usual", 1e308, "header.maps.usual is"),
         ("sparse", 1, "header.maps.sparse must be true or false"),
@@ -174,10 +176,10 @@ def test_halves_that_agree_on_everything_and_a_rounding_more(tmp_path, monkeypat
 
     def rounded(*given):
         chosen = build(*given)
-        return chosen._replace(agreed=chosen.agreed._replace(value=np.nextafter(1.0, 2.0)))
+        return chosen._replace(judged=Judgement(np.nextafter(1.0, 2.0), np.nextafter(0.0, -1.0)))
 
     monkeypatch.setattr(GraphKind, "build", staticmethod(rounded))
     model = KernelPowerKMeans(3, **SETTINGS).fit(X)
-    assert model._fit.model.maps[0].base.agreement == 1
+    assert model._fit.model.maps[0].base.judged == (1, 0)
     saved(model, tmp_path)
     assert np.array_equal(powerkmeans.load(tmp_path / "model.npz").predict(X), model.labels_)

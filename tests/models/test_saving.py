@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import struct
 import zipfile
 
 import numpy as np
@@ -206,7 +207,8 @@ def test_a_flipped_byte_is_noticed(tmp_path):
     with zipfile.ZipFile(path) as archive:
         entry = archive.getinfo("centers.npy")
     whole = bytearray(path.read_bytes())
-    whole[entry.header_offset + entry.compress_size // 2] ^= 0xFF
+    names = sum(struct.unpack_from("<HH", whole, entry.header_offset + 26))  # of the entry, and what comes with it
+    whole[entry.header_offset + 30 + names + entry.compress_size // 2] ^= 0xFF
     path.write_bytes(whole)
     with pytest.raises(ValueError, match="is not a powerkmeans model, or is damaged"):
         powerkmeans.load(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from powerkmeans.advice.thresholds import LEAST_AGREEMENT
+from powerkmeans.features.graph.agreement import Judgement
 from powerkmeans.fitting.task import Task
 
 
@@ -11,7 +12,7 @@ def about_graph(task: Task) -> list[str | None]:
     base = task.prepared.maps_of_rows[0].base
     if not base.fuses or task.settings.n_clusters == 1:
         return []
-    return [in_pieces(task), no_clear_graph(base.agreement)]
+    return [in_pieces(task), no_clear_graph(base.judged)]
 
 
 def in_pieces(task: Task) -> str | None:
@@ -33,11 +34,11 @@ def in_pieces(task: Task) -> str | None:
     )
 
 
-def no_clear_graph(agreed: float) -> str | None:
-    """Graphs on other landmarks give other clusters."""
-    if agreed >= LEAST_AGREEMENT:
+def no_clear_graph(judged: Judgement) -> str | None:
+    """Graphs on other landmarks give other clusters, and neighbours are of any."""
+    if judged.clear or judged.agreement >= LEAST_AGREEMENT:
         return None
     return (
-        f"The graph shows no clear clusters: it and its halves agree on {agreed:.2f} of them (1 is all, "
+        f"The graph shows no clear clusters: it and its halves agree on {judged.agreement:.2f} of them (1 is all, "
         "0 chance). Compare with feature_map='nystroem', try fewer clusters, or leave out useless columns."
     )

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from powerkmeans.features.graph.agreement import CLEAR
 from powerkmeans.features.graph.neighbours import FEW_NEIGHBORS
 from powerkmeans.features.maps.registry import MAPS
 from powerkmeans.fitting.fused import prepare_fused
@@ -46,11 +45,13 @@ def _clearer(views: Views, chosen: tuple[ViewSettings, ...], settings: Settings,
     base = prepared.maps_of_rows[0].base
     if base.n_components <= 2 * FEW_NEIGHBORS:
         return _landmarks(views, chosen, settings, seed, f"{base.n_components} rows are too few for a graph")
-    agreed = base.agreement
-    said = f"a graph and its halves agree on {agreed:.2f} of the clusters"
-    if agreed >= CLEAR:
-        return prepared._replace(notes=(*prepared.notes, f"feature_map='auto': graph, as {said}"))
-    return _landmarks(views, chosen, settings, seed, f"{said} only")
+    said = (
+        f"a graph and its halves agree on {base.agreement:.2f} of the clusters, and {base.purity:.2f} of the "
+        "neighbours are of a row's own, beyond chance"
+    )
+    if not base.judged.clear:
+        return _landmarks(views, chosen, settings, seed, said)
+    return prepared._replace(notes=(*prepared.notes, f"feature_map='auto': graph, as {said}"))
 
 
 def _landmarks(

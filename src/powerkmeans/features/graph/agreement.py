@@ -2,30 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from powerkmeans.features.graph.build import Graph, GraphSize, Labels, Rows, tied_graph
+from powerkmeans.features.graph.build import (
+    Graph,
+    GraphSize,
+    Labels,
+    Rows,
+    even_weights,
+    tied_graph,
+    weighed_graph,
+)
+from powerkmeans.features.graph.distances import Landmarks
+from powerkmeans.features.graph.shares import beyond_chance
 from powerkmeans.support.draws import draw_by_weight
 from powerkmeans.types import Float64Array
 
 # rows that graphs are compared on
 COMPARED_ROWS = 4000
-# ways to halve landmarks that are so few
-FEW_DRAWS, FEW_LANDMARKS = 3, 600
-# where they agree on this much the graph is clear as it is
-CLEAR = 0.5
+# where they agree on this much, nothing else has to be settled
+SETTLED = 0.9
+# where they agree on less it may be luck, and so few landmarks are halved in several ways
+DOUBTFUL, FEW_DRAWS, FEW_LANDMARKS = 0.75, 5, 600
+# agreement and purity together, on average, from which a graph is clear
+CLEAR = 0.63
+# purity from which clusters are apart whatever other landmarks show
+PURE = 0.9
 
 
-class Agreement(NamedTuple):
-    """The labels of some rows by a graph, and what it and graphs on halves of its landmarks agree on."""
+class Judgement(NamedTuple):
+    """What speaks for a graph: agreement with its halves, and neighbours of a row's own cluster, beyond chance."""
 
-    labels: Labels
-    value: float
+    agreement: float
+    purity: float
+
+    @property
+    def clear(self) -> bool:
+        """Whether the graph shows clusters.
+
+        Thin shapes need all landmarks, and halves do not show them.
+        But next to no neighbour is of another cluster there.
+        """
+        return (self.agreement + self.purity) / 2 >= CLEAR or self.purity >= PURE
 
 
 class Compared(NamedTuple):
@@ -55,32 +80,64 @@ def agreement(first: Labels, second: Labels, weight: Float64Array) -> float:
     return 1.0 if one == other == 1 else (both - chance) / ((one + other) / 2 - chance)
 
 
-def agree(some: Compared, graph: Graph, size: GraphSize, rng: np.random.Generator) -> Agreement:
+def labels_of(some: Compared, graph: Graph) -> Labels:
+    """The clusters that a graph shows of some of its rows."""
+    return _labels(some.rows, replace(graph, shares=graph.shares[some.numbers]))
+
+
+def purity_of(some: Compared, graph: Graph, labels: Labels) -> float:
+    """How many of the neighbours of some rows are of their cluster, beyond chance."""
+    return beyond_chance(graph.shares[some.numbers], labels, some.rows.weight)
+
+
+def agree(rows: Rows, graph: Graph, labels: Labels, size: GraphSize, rng: np.random.Generator) -> float:
     """What a graph and graphs on two halves of its landmarks agree on: the mean over the three pairs.
 
-    Halves alone would not do: the graph itself may be the odd one out. Where they agree on little, the median
-    over several ways to halve the landmarks, if these are few: one may be unlucky.
+    Halves alone would not do: the graph itself may be the odd one out. At first they weigh views as the graph does
+    and have as many directions. Where that leaves something to settle, they have to find all of it for themselves.
     """
-    labels = _labels(some.rows, replace(graph, shares=graph.shares[some.numbers]))
-    values = [_value(some.rows, graph, labels, size, rng)]
-    if values[0] < CLEAR and graph.landmarks.rows.shape[0] <= FEW_LANDMARKS:
-        values += [_value(some.rows, graph, labels, size, rng) for _ in range(FEW_DRAWS - 1)]
-    return Agreement(labels, float(np.median(values)))
+    value = _value(rows, graph, labels, partial(_alike_half, size=size), rng)
+    return value if value >= SETTLED else agree_anew(rows, graph, labels, size, rng)
 
 
-def _value(rows: Rows, graph: Graph, labels: Labels, size: GraphSize, rng: np.random.Generator) -> float:
+def agree_anew(rows: Rows, graph: Graph, labels: Labels, size: GraphSize, rng: np.random.Generator) -> float:
+    """The same with nothing that halves are told.
+
+    In doubt it is the mean over several ways to halve the landmarks, if these are few.
+    """
+    half = partial(_new_half, size=size)
+    values = [_value(rows, graph, labels, half, rng)]
+    if values[0] < DOUBTFUL and graph.landmarks.rows.shape[0] <= FEW_LANDMARKS:
+        values += [_value(rows, graph, labels, half, rng) for _ in range(FEW_DRAWS - 1)]
+    return float(np.mean(values))
+
+
+def _value(
+    rows: Rows,
+    graph: Graph,
+    labels: Labels,
+    half: Callable[[Rows, Graph, Landmarks], Graph],
+    rng: np.random.Generator,
+) -> float:
     order = rng.permutation(graph.landmarks.rows.shape[0])
-    answers = [
-        labels,
-        *(_labels(rows, _half(rows, graph, np.sort(half), size)) for half in (order[::2], order[1::2])),
-    ]
+    halves = [_of_landmarks(graph.landmarks, np.sort(part)) for part in (order[::2], order[1::2])]
+    answers = [labels, *(_labels(rows, half(rows, graph, landmarks)) for landmarks in halves)]
     return float(np.mean([agreement(one, other, rows.weight) for one, other in combinations(answers, 2)]))
 
 
-def _half(rows: Rows, graph: Graph, half: NDArray[np.integer], size: GraphSize) -> Graph:
-    """The graph on half of the landmarks, along as many directions."""
-    landmarks = replace(graph.landmarks, rows=graph.landmarks.rows[half])
+def _of_landmarks(landmarks: Landmarks, part: NDArray[np.integer]) -> Landmarks:
+    return replace(landmarks, rows=landmarks.rows[part])
+
+
+def _alike_half(rows: Rows, graph: Graph, landmarks: Landmarks, size: GraphSize) -> Graph:
+    """The graph on some of the landmarks, with the same weights of views and as many directions."""
     return tied_graph(rows, graph.placing, landmarks, size).along(graph.n_directions)
+
+
+def _new_half(rows: Rows, graph: Graph, landmarks: Landmarks, size: GraphSize) -> Graph:
+    """The graph on some of the landmarks, with weights and directions of its own."""
+    even = replace(landmarks, weights=even_weights(landmarks.weights > 0))
+    return weighed_graph(rows, graph.placing, even, size)
 
 
 def _labels(rows: Rows, graph: Graph) -> Labels:

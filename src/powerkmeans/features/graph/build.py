@@ -86,8 +86,12 @@ class Graph:
 
 
 def build_graph(rows: Rows, placing: Placing, drawn: Any, size: GraphSize) -> Graph:
-    """The graph on drawn landmarks; views are weighed by what a first, even one finds."""
-    landmarks = even_landmarks(placing(drawn, np), placing.placed_offsets)
+    """The graph on drawn landmarks."""
+    return weighed_graph(rows, placing, even_landmarks(placing(drawn, np), placing.placed_offsets), size)
+
+
+def weighed_graph(rows: Rows, placing: Placing, landmarks: Landmarks, size: GraphSize) -> Graph:
+    """The graph on landmarks of even weights; views are weighed by what a first graph finds."""
     first = _cut(tied_graph(rows, placing, landmarks, size), size)
     if landmarks.n_views == 1:
         return first
@@ -107,8 +111,12 @@ def even_landmarks(rows: Any, offsets: tuple[int, ...]) -> Landmarks:
     plain = Landmarks(rows, offsets, ones, ones, ones)
     typical, spread = np.array([usual_distances(_some(plain.alone(v, np).rows)) for v in range(n_views)]).T
     varied = typical > 0
-    weights = varied / max(1, np.sum(varied))
-    return Landmarks(rows, offsets, weights, np.where(varied, typical, 1.0), spread)
+    return Landmarks(rows, offsets, even_weights(varied), np.where(varied, typical, 1.0), spread)
+
+
+def even_weights(counted: NDArray[np.bool_]) -> Float64Array:
+    """The same weight for all views that count."""
+    return counted / max(1, int(np.sum(counted)))
 
 
 def _some(rows: Any) -> Any:

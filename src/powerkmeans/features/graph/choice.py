@@ -8,28 +8,29 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from powerkmeans.features.graph.agreement import (
-    CLEAR,
-    Agreement,
+    SETTLED,
     Compared,
+    Judgement,
     agree,
+    agree_anew,
     agreement,
     compared_rows,
+    labels_of,
+    purity_of,
 )
 from powerkmeans.features.graph.build import Graph, GraphSize, Rows, build_graph
 from powerkmeans.features.graph.edge import projection
 from powerkmeans.features.graph.placing import Placing
 
-# where halves agree on this much, more neighbours have nothing to settle
-SETTLED = 0.9
 # times as many neighbours, what they must say alike, and what they must agree on beyond: less is luck
 WIDER, ALIKE, MARGIN = 4, 0.8, 0.05
 
 
 class Chosen(NamedTuple):
-    """A graph, and what it and its halves agree on."""
+    """A graph, and what speaks for it."""
 
     graph: Graph
-    agreed: Agreement
+    judged: Judgement
 
 
 def plain_graph(rows: Rows, placing: Placing, drawn: Any, size: GraphSize, rng: np.random.Generator) -> Chosen:
@@ -39,17 +40,19 @@ def plain_graph(rows: Rows, placing: Placing, drawn: Any, size: GraphSize, rng: 
     more are taken where both say nearly the same, and only there; never more than a cluster's part of landmarks.
     """
     some, more = compared_rows(rows, rng), replace(size, n_neighbors=WIDER * size.n_neighbors)
-    chosen = _judged(some, build_graph(rows, placing, drawn, size), size, rng)
-    if size.fixed or chosen.agreed.value >= SETTLED or more.n_neighbors * size.n_clusters > size.n_landmarks:
+    graph = build_graph(rows, placing, drawn, size)
+    labels = labels_of(some, graph)
+    agreed = agree(some.rows, graph, labels, size, rng)
+    chosen = Chosen(graph, Judgement(agreed, purity_of(some, graph, labels)))
+    if size.fixed or agreed >= SETTLED or more.n_neighbors * size.n_clusters > size.n_landmarks:
         return chosen
     few = Compared(np.arange(len(some.numbers)), some.rows)  # which more neighbours tie as often
-    wide = _judged(few, build_graph(few.rows, placing, drawn, more), more, rng)
-    alike = agreement(chosen.agreed.labels, wide.agreed.labels, some.rows.weight)
-    return wide if alike >= ALIKE and wide.agreed.value > chosen.agreed.value + MARGIN else chosen
-
-
-def _judged(some: Compared, graph: Graph, size: GraphSize, rng: np.random.Generator) -> Chosen:
-    return Chosen(graph, agree(some, graph, size, rng))
+    wide = build_graph(few.rows, placing, drawn, more)
+    others = labels_of(few, wide)
+    if agreement(labels, others, some.rows.weight) < ALIKE:
+        return chosen
+    judged = Judgement(agree_anew(few.rows, wide, others, more, rng), purity_of(few, wide, others))
+    return Chosen(wide, judged) if judged.agreement > agreed + MARGIN else chosen
 
 
 def clearest_graph(rows: Rows, placing: Placing, drawn: Any, size: GraphSize, rng: np.random.Generator) -> Chosen:
@@ -58,9 +61,9 @@ def clearest_graph(rows: Rows, placing: Placing, drawn: Any, size: GraphSize, rn
     Neighbours by columns that say nothing are random ones, and another half of the landmarks has others.
     """
     chosen = plain_graph(rows, placing, drawn, size, rng)
-    if chosen.agreed.value >= CLEAR or hasattr(rows.X, "toarray"):
+    if chosen.judged.clear or hasattr(rows.X, "toarray"):
         return chosen
     some = compared_rows(rows, rng).rows
     directions = projection(some.X, some.weight, placing.offsets, size.n_clusters)
     edged = plain_graph(rows, replace(placing, projection=directions), drawn, size, rng)
-    return edged if 1 - edged.agreed.value < (1 - chosen.agreed.value) / 2 else chosen
+    return edged if 1 - edged.judged.agreement < (1 - chosen.judged.agreement) / 2 else chosen

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array
 
+from powerkmeans.features.graph.agreement import Judgement
 from powerkmeans.features.graph.build import GraphSize, Rows
 from powerkmeans.features.graph.choice import Chosen, clearest_graph, plain_graph
 from powerkmeans.features.graph.distances import Landmarks
@@ -64,6 +65,7 @@ class GraphMap(BaseMap):
     n_wanted : the neighbours that a row was to have; n_neighbors are more where the graph fell into pieces
     n_pieces : pieces of the graph that no row ties together
     agreement : what the graph and graphs on two halves of its landmarks agree on, from 0 to 1
+    purity : how many neighbours of a row are of its cluster, beyond chance, from 0 to 1
     usual : the median squared distance from a row to the farthest of those by which it is scored
     lenient : whether rows without any neighbour have features of zero; else they have none, which is an error
     """
@@ -78,6 +80,7 @@ class GraphMap(BaseMap):
     n_wanted: int
     n_pieces: int
     agreement: float
+    purity: float
     usual: float
     sparse: bool = False
     projected: bool = False
@@ -106,6 +109,7 @@ class GraphMap(BaseMap):
             "n_wanted": PlainEntry(int, low=1),
             "n_pieces": PlainEntry(int, low=1),
             "agreement": PlainEntry(float),
+            "purity": PlainEntry(float),
             "usual": PlainEntry(float, squared=True),
             "sparse": PlainEntry(bool),
             "projected": PlainEntry(bool),
@@ -164,6 +168,11 @@ class GraphMap(BaseMap):
     def with_lenience(self) -> GraphMap:
         return replace(self, lenient=True)
 
+    @property
+    def judged(self) -> Judgement:
+        """What speaks for the graph."""
+        return Judgement(self.agreement, self.purity)
+
     def flaw(self) -> str | None:
         widths, n_columns = np.diff(self.offsets), self.origin.shape[0]
         n_marks = len(widths) if len(widths) > 1 else 0
@@ -171,8 +180,8 @@ class GraphMap(BaseMap):
             return f"offsets must rise from 0 to the {n_columns - n_marks} columns of its views"
         if not abs(float(np.sum(self.weights)) - 1) < HALF_THE_DIGITS:
             return "weights must add up to 1"
-        if not self.agreement <= 1 or self.n_pieces > self.n_components:
-            return "agreement is above 1, or n_pieces above the number of landmarks"
+        if not (self.agreement <= 1 and self.purity <= 1) or self.n_pieces > self.n_components:
+            return "agreement or purity is above 1, or n_pieces above the number of landmarks"
         return self._flaw_of_landmarks(n_marks)
 
     def _flaw_of_landmarks(self, n_marks: int) -> str | None:
@@ -254,6 +263,11 @@ class AutoKind(GraphKind):
     build = staticmethod(plain_graph)
 
 
+def _within(value: float) -> float:
+    """From 0 to 1, where rounding may lead beyond."""
+    return min(1.0, max(0.0, value))
+
+
 def map_of(chosen: Chosen) -> GraphMap:
     """The map that a graph gives."""
     graph = chosen.graph
@@ -270,7 +284,8 @@ def map_of(chosen: Chosen) -> GraphMap:
         n_neighbors=graph.n_neighbors,
         n_wanted=graph.n_wanted,
         n_pieces=graph.n_pieces,
-        agreement=min(1.0, max(0.0, chosen.agreed.value)),  # rounding may lead beyond
+        agreement=_within(chosen.judged.agreement),
+        purity=_within(chosen.judged.purity),
         usual=graph.usual,
         sparse=sparse,
         projected=graph.placing.projection is not None,
