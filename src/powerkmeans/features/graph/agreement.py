@@ -32,7 +32,7 @@ SETTLED = 0.9
 # where they agree on less it may be luck, and so few landmarks are halved in several ways
 DOUBTFUL, FEW_DRAWS, FEW_LANDMARKS = 0.75, 5, 600
 # agreement and purity together, on average, from which a graph is clear
-CLEAR = 0.63
+CLEAR = 0.65
 # purity from which clusters are apart whatever other landmarks show
 PURE = 0.9
 
