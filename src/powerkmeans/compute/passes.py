@@ -42,6 +42,11 @@ def available_passes(choice: str, xp: Any) -> tuple[Pass, ...]:
     return ()
 
 
+def search_of(passes: tuple[Pass, ...]) -> Any | None:
+    """What finds nearest landmarks faster than the equations as written, if anything does."""
+    return next((candidate.search for candidate in passes if isinstance(candidate, CompiledPass)), None)
+
+
 def fastest(feature_map: FeatureMap, passes: tuple[Pass, ...]) -> FeatureMap:
     """The map in the fastest form that the passes have of it."""
     for candidate in passes:

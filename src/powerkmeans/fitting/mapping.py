@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from powerkmeans.compute.engine import open_engine
+from powerkmeans.compute.passes import search_of
 from powerkmeans.features.maps.base import BaseMap, MapRequest, Tools
 from powerkmeans.features.maps.registry import MAPS
 from powerkmeans.features.size import check_map_memory, map_bytes
@@ -31,6 +32,11 @@ def make_maps(
     """The maps of all views, if there is memory for them."""
     n_clusters = settings.n_clusters
     _check_memory(views, samples, chosen, n_clusters)
+    tools = Tools(
+        partial(_in_blocks, settings.engine),
+        partial(cluster_features, settings, seed),
+        search_of(open_engine(settings.engine, views).passes),
+    )
     maps = []
     for index, (sample, bandwidth, one) in enumerate(zip(samples, bandwidths, chosen, strict=True)):
         kind, alone = MAPS[one.feature_map], views.alone(index)
@@ -48,7 +54,7 @@ def make_maps(
             n_clusters=n_clusters,
             n_neighbors=None if isinstance(settings.n_neighbors, str) else settings.n_neighbors,
             offsets=view_offsets(alone.arrays[0]),
-            tools=Tools(partial(_in_blocks, settings.engine), partial(cluster_features, settings, seed)),
+            tools=tools,
         )
         maps.append(kind.make(request))
     return tuple(maps)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from powerkmeans.compute.blas import single_threaded_blas
 from powerkmeans.compute.engine import open_engine
+from powerkmeans.compute.passes import search_of
 from powerkmeans.features.graph.votes import distance_shares, graph_typicality, view_votes
 from powerkmeans.features.maps.graph import GraphMap, embedded
 from powerkmeans.features.pairs import as_dense
@@ -41,8 +42,9 @@ class NeighbourEvidence(Sums):
 
 def opened(model: Model, views: Views, engine: object) -> tuple[Engine, Inputs]:
     """Raw rows, and the map with the clusters of its landmarks, (m, k)."""
-    base = model.maps[0].base
-    return open_engine(engine, model.used(views)), (base, _clusters_of_landmarks(model))
+    rows = open_engine(engine, model.used(views))
+    base = replace(model.maps[0].base, search=search_of(rows.passes))
+    return rows, (base, _clusters_of_landmarks(base, model))
 
 
 def picture_columns(model: Model, views: Views, labels: Array) -> Float64Array:
@@ -76,12 +78,11 @@ def fill_absent(features: Array, present: Array, labels: Array) -> None:
         features[members & ~present] = np.mean(features[have], axis=0) if np.any(have) else 0
 
 
-def _clusters_of_landmarks(model: Model) -> Float64Array:
+def _clusters_of_landmarks(base: GraphMap, model: Model) -> Float64Array:
     """One where a landmark is of a cluster."""
-    base, n_clusters = model.maps[0].base, len(model.parameters.centers)
-    landmarks = base.placed
-    features = embedded(base.nearest(landmarks.rows, np), base.loading, np) - model.maps[0].mean
-    return np.eye(n_clusters)[_nearest(features, model.parameters.centers)]
+    features = embedded(base.nearest(base.landmarks, np), base.loading, np) - model.maps[0].mean
+    centers = model.parameters.centers
+    return np.eye(len(centers))[_nearest(features, centers)]
 
 
 def _nearest(features: Array, centers: Array) -> Array:

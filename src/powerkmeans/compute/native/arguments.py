@@ -9,13 +9,17 @@ from __future__ import annotations
 import ctypes
 import math
 from ctypes import POINTER, Structure, c_double, c_int64, c_void_p
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from powerkmeans.features.graph.distances import Landmarks
+from powerkmeans.features.graph.neighbours import Neighbours
 from powerkmeans.features.maps.centred import CentredMap
 from powerkmeans.objective.block import PassInput
 from powerkmeans.objective.membership import Fuzzy, Possibilistic
+from powerkmeans.support.precision import HALF_THE_DIGITS, ROUNDING
 from powerkmeans.types import Array, Block, PassStatistics
 
 # memberships that the compiled pass knows, and whether they are possibilistic
@@ -71,6 +75,30 @@ class PassStructure(Structure):
         ("residual", c_void_p),
         ("sizes", c_void_p),
         ("totals", c_void_p),
+    )
+
+
+class SearchStructure(Structure):
+    """As ``Search`` in cpp/arguments.h."""
+
+    _fields_ = (
+        ("n_rows", c_int64),
+        ("n_landmarks", c_int64),
+        ("n_columns", c_int64),
+        ("n_views", c_int64),
+        ("n_neighbors", c_int64),
+        ("count", c_int64),
+        ("rounding", c_double),
+        ("tolerance", c_double),
+        ("offsets", c_void_p),
+        ("scale", c_void_p),
+        ("typical", c_void_p),
+        ("rows", c_void_p),
+        ("landmarks", c_void_p),
+        ("index", c_void_p),
+        ("share", c_void_p),
+        ("itself", c_void_p),
+        ("reach", c_void_p),
     )
 
 
@@ -214,6 +242,51 @@ class PassCall(Call):
             sizes=self._address("sizes", sums.sizes, (self._n_clusters,), np.float64),
             totals=self._address("totals", self.totals, (2,), np.float64),
         )
+
+
+class SearchCall(Call):
+    """The landmarks nearest to rows: the call fills ``found``."""
+
+    def __init__(self, rows: Array, landmarks: Landmarks, n_neighbors: int) -> None:
+        super().__init__(np.float64)
+        n_landmarks, n_columns = _two_sizes("landmarks", landmarks.rows)
+        n_rows, n_views = len(rows), landmarks.n_views
+        _check_search(landmarks, n_neighbors, n_columns)
+        self.found = Neighbours(
+            np.empty((n_rows, n_neighbors), dtype=np.int64),
+            np.empty((n_rows, n_neighbors)),
+            np.empty(n_rows, dtype=np.bool_),
+            np.empty(n_rows),
+        )
+        self.structure = SearchStructure(
+            n_rows=n_rows,
+            n_landmarks=n_landmarks,
+            n_columns=n_columns,
+            n_views=n_views,
+            n_neighbors=n_neighbors,
+            count=min(n_neighbors + 1, n_landmarks),
+            rounding=ROUNDING,
+            tolerance=HALF_THE_DIGITS,
+            offsets=self._address("offsets", landmarks.offsets, (n_views + 1,), np.int64),
+            scale=self._address("scales", landmarks.weights / landmarks.spread, (n_views,)),
+            typical=self._address("usual distances", landmarks.typical, (n_views,)),
+            rows=self._address("rows", rows, (n_rows, n_columns)),
+            landmarks=self._address("landmarks", landmarks.rows, (n_landmarks, n_columns)),
+            index=self._address("numbers of landmarks", self.found.index, (n_rows, n_neighbors), np.int64),
+            share=self._address("shares", self.found.share, (n_rows, n_neighbors)),
+            itself=self._address("marks", self.found.itself, (n_rows,), np.bool_),
+            reach=self._address("reaches", self.found.reach, (n_rows,)),
+        )
+
+
+def _check_search(landmarks: Landmarks, n_neighbors: int, n_columns: int) -> None:
+    n_views = landmarks.n_views
+    if not 1 <= n_neighbors <= landmarks.rows.shape[0]:
+        raise ValueError(f"The compiled kernel cannot find {n_neighbors} of {landmarks.rows.shape[0]} landmarks.")
+    if any(a >= b for a, b in pairwise(landmarks.offsets)) or landmarks.offsets[0] != 0:
+        raise ValueError(f"The compiled kernel needs offsets that rise from 0, got {landmarks.offsets}.")
+    if landmarks.offsets[-1] + (n_views if n_views > 1 else 0) != n_columns:
+        raise ValueError(f"The compiled kernel needs landmarks of the columns that {landmarks.offsets} tell.")
 
 
 def _check_numbers(inputs: PassInput) -> None:

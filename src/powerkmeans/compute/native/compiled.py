@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeGuard
 
 import numpy as np
 
-from powerkmeans.compute.native.arguments import MEMBERSHIPS, MapCall, PassCall
+from powerkmeans.compute.native.arguments import MEMBERSHIPS, MapCall, PassCall, SearchCall
 from powerkmeans.compute.native.library import Library, open_library
+from powerkmeans.features.graph.distances import Landmarks
+from powerkmeans.features.graph.neighbours import Neighbours
 from powerkmeans.features.maps.centred import CentredMap
 from powerkmeans.features.maps.fourier import FourierMap
+from powerkmeans.features.maps.graph import GraphMap
 from powerkmeans.features.maps.overflow import overflow_error
 from powerkmeans.objective.block import PassInput
 from powerkmeans.types import Array, Block, Engine, FeatureMap, PassStatistics
@@ -69,9 +72,18 @@ class CompiledPass:
         """As ``objective.block.block_statistics``."""
         return _sums(self.target, block, inputs, None)
 
+    @property
+    def search(self) -> CompiledSearch:
+        """What finds nearest landmarks."""
+        return CompiledSearch(self.target)
+
     def accelerated(self, feature_map: FeatureMap) -> FeatureMap:
         """The map, or a faster form of it."""
-        return FastMap(feature_map, self.target) if is_fourier(feature_map) else feature_map
+        if is_fourier(feature_map):
+            return FastMap(feature_map, self.target)
+        if not is_graph(feature_map):
+            return feature_map
+        return replace(feature_map, base=replace(feature_map.base, search=self.search))
 
 
 @dataclass(frozen=True)
@@ -94,6 +106,18 @@ class FusedPass(CompiledPass):
         return feature_map
 
 
+@dataclass(frozen=True)
+class CompiledSearch:
+    """The landmarks nearest to dense rows, as ``features.graph.neighbours`` finds them."""
+
+    target: str
+
+    def __call__(self, rows: Array, landmarks: Landmarks, count: int) -> Neighbours | None:
+        """None where squares leave the range."""
+        call = SearchCall(rows, landmarks, count)
+        return call.found if _library(self.target).find_nearest(call) else None
+
+
 def _sums(target: str, block: Block, inputs: PassInput, maps: tuple[CentredMap, ...] | None) -> PassStatistics:
     call = PassCall(block, inputs, maps)
     row = _library(target).run_pass(call)
@@ -106,6 +130,11 @@ def _sums(target: str, block: Block, inputs: PassInput, maps: tuple[CentredMap, 
 def is_fourier(feature_map: FeatureMap) -> TypeGuard[CentredMap]:
     """Whether this is the map that the library computes, and not one that only derives from it."""
     return type(feature_map) is CentredMap and type(feature_map.base) is FourierMap
+
+
+def is_graph(feature_map: FeatureMap) -> TypeGuard[CentredMap]:
+    """Whether this is a map by nearest landmarks."""
+    return type(feature_map) is CentredMap and type(feature_map.base) is GraphMap
 
 
 def takes_rows(feature_map: FeatureMap, rows: Array) -> bool:

@@ -9,12 +9,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from powerkmeans.compute.native.arguments import MapCall, PassCall
+from powerkmeans.compute.native.arguments import MapCall, PassCall, SearchCall
 from powerkmeans.compute.native.build import FOLDER, is_intact, libraries_of
 
 # in order of preference
 TARGETS = ("avx2", "baseline")
-FUNCTIONS = ("pass_float32", "pass_float64", "map_float32", "map_float64")
+FUNCTIONS = ("pass_float32", "pass_float64", "map_float32", "map_float64", "nearest")
 _OUT_OF_MEMORY = -2
 
 
@@ -31,6 +31,10 @@ class Library(NamedTuple):
         """Fill ``call.features``."""
         sizes = ctypes.byref(call.structure), c_int64(call.n_rows)
         self._call(f"map_{call.dtype.name}", *sizes, c_void_p(call.rows), c_void_p(call.out))
+
+    def find_nearest(self, call: SearchCall) -> bool:
+        """Fill ``call.found``; whether all rows were in range."""
+        return self._call("nearest", ctypes.byref(call.structure)) < 0
 
     def _call(self, name: str, *arguments: Any) -> int:
         function = getattr(self.functions, name)

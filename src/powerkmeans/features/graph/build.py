@@ -87,7 +87,8 @@ class Graph:
 
 def build_graph(rows: Rows, placing: Placing, drawn: Any, size: GraphSize) -> Graph:
     """The graph on drawn landmarks."""
-    return weighed_graph(rows, placing, even_landmarks(placing(drawn, np), placing.placed_offsets), size)
+    landmarks = even_landmarks(placing(drawn, np), placing.placed_offsets)
+    return weighed_graph(rows, placing, replace(landmarks, search=rows.tools.search), size)
 
 
 def weighed_graph(rows: Rows, placing: Placing, landmarks: Landmarks, size: GraphSize) -> Graph:

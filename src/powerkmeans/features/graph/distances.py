@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -22,6 +22,12 @@ from powerkmeans.types import Array, Float64Array
 NORMAL_QUARTILES = 1.349
 
 
+class Search(Protocol):
+    """Finds the nearest landmarks of dense rows (``features.graph.neighbours``); None where it cannot."""
+
+    def __call__(self, rows: Any, landmarks: Landmarks, count: int) -> Any | None: ...
+
+
 @dataclass(frozen=True)
 class Landmarks:
     """Rows that others are placed by, and how views count in a distance.
@@ -31,6 +37,7 @@ class Landmarks:
     weights : alpha_l, one value per view
     typical : squared distance that is usual in each view
     spread : how much ``D / (D + typical)`` varies in each view, which it is divided by
+    search : code that finds the nearest of them to dense rows faster, if there is any
     """
 
     rows: Any
@@ -38,6 +45,7 @@ class Landmarks:
     weights: Float64Array
     typical: Float64Array
     spread: Float64Array
+    search: Search | None = None
 
     @property
     def n_views(self) -> int:
@@ -56,7 +64,7 @@ class Landmarks:
         part, one = self.views(self.rows)[view], xp.ones_like(self.weights[:1])
         if self.n_views > 1:
             part = taken(part, xp.nonzero(self.present(self.rows)[:, view])[0], xp)
-        return Landmarks(part, (0, int(part.shape[1])), one, one, one)
+        return Landmarks(part, (0, int(part.shape[1])), one, one, one, self.search)
 
 
 def taken(rows: Any, which: Any, xp: Any) -> Any:

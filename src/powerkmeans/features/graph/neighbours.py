@@ -37,6 +37,19 @@ class Neighbours(NamedTuple):
 def neighbours(rows: Any, landmarks: Landmarks, count: int, xp: Any) -> Neighbours:
     """The ``count`` landmarks nearest to each row; rows are placed as the landmarks are."""
     rows = alike(rows, landmarks)
+    found = _searched(rows, landmarks, count)
+    return _in_tiles(rows, landmarks, count, xp) if found is None else found
+
+
+def _searched(rows: Any, landmarks: Landmarks, count: int) -> Neighbours | None:
+    """By faster code, where there is any for such rows."""
+    if landmarks.search is None or hasattr(rows, "toarray"):
+        return None
+    found: Neighbours | None = landmarks.search(rows, landmarks, count)
+    return found
+
+
+def _in_tiles(rows: Any, landmarks: Landmarks, count: int, xp: Any) -> Neighbours:
     measure = Measure(landmarks, xp)
     step = max(1, TILE_NUMBERS // landmarks.rows.shape[0])
     n_rows = int(rows.shape[0])

@@ -146,10 +146,12 @@ class Tools:
 
     run : gives a function of consecutive rows for all given ones, in order, by as many threads as there are
     cluster : labels of features with weights
+    search : code that finds nearest landmarks faster, if there is any
     """
 
     run: Callable[[Callable[[Any], Any], Any], list[Any]] = _one_by_one
     cluster: Callable[[Float64Array, Float64Array], NDArray[np.integer]] = _undivided
+    search: Any = None  # a features.graph.distances.Search
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from powerkmeans.features.graph.agreement import Judgement
 from powerkmeans.features.graph.build import GraphSize, Rows
 from powerkmeans.features.graph.choice import Chosen, clearest_graph, plain_graph
-from powerkmeans.features.graph.distances import Landmarks
+from powerkmeans.features.graph.distances import Landmarks, Search
 from powerkmeans.features.graph.neighbours import FEW_NEIGHBORS, Neighbours, neighbours, shared_reach
 from powerkmeans.features.graph.placing import Placing, origin_of
 from powerkmeans.features.maps.base import BaseMap, MapKind, MapRequest, MapWords, check_columns
@@ -67,6 +67,7 @@ class GraphMap(BaseMap):
     agreement : what the graph and graphs on two halves of its landmarks agree on, from 0 to 1
     purity : how many neighbours of a row are of its cluster, beyond chance, from 0 to 1
     usual : the median squared distance from a row to the farthest of those by which it is scored
+    search : code that finds nearest landmarks faster, if there is any; not part of a file
     lenient : whether rows without any neighbour have features of zero; else they have none, which is an error
     """
 
@@ -90,6 +91,7 @@ class GraphMap(BaseMap):
     indices: Array | None = None
     indptr: Array | None = None
     lenient: bool = False
+    search: Search | None = None
 
     works_in_float64: ClassVar[bool] = True
     components_are_rows: ClassVar[bool] = True
@@ -145,7 +147,8 @@ class GraphMap(BaseMap):
     @property
     def placed(self) -> Landmarks:
         """The landmarks as distances take them."""
-        return Landmarks(self.landmarks, self.placing.placed_offsets, self.weights, self.typical, self.spread)
+        offsets = self.placing.placed_offsets
+        return Landmarks(self.landmarks, offsets, self.weights, self.typical, self.spread, self.search)
 
     def neighbours(self, X: Array, xp: Any) -> Neighbours:
         """The landmarks nearest to each row."""

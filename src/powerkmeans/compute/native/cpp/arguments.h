@@ -39,3 +39,20 @@ struct Pass {
   double* sizes;       // (k,)
   double* totals;      // loss, hard cost
 };
+
+// Rows and the landmarks that the nearest are searched among (features/graph/distances.py); all in double precision.
+struct Search {
+  int64_t n_rows, n_landmarks, n_columns, n_views;
+  int64_t n_neighbors;       // that a row is divided among
+  int64_t count;             // that are found for it: one more where there is one more
+  double rounding, tolerance;  // shares of a distance that are nothing, and that make two equally far
+  const int64_t* offsets;    // (L + 1,): columns at which views begin and end; the L after them tell which are there
+  const double* scale;       // (L,): alpha_l / spread_l
+  const double* typical;     // (L,)
+  const double* rows;        // (n, n_columns)
+  const double* landmarks;   // (m, n_columns)
+  int64_t* index;            // (n, n_neighbors)
+  double* share;             // (n, n_neighbors)
+  uint8_t* itself;           // (n,)
+  double* reach;             // (n,)
+};

@@ -1,9 +1,8 @@
 // The sums of one pass over a block of rows, a tile at a time, so that each number is read from memory once.
 // The equations are those of objective/block.py, which is the reference; this is how to compute them quickly.
 
-#include <new>
-
 #include "fourier.h"
+#include "guard.h"
 
 namespace {
 
@@ -287,16 +286,6 @@ class Worker {
     pass.totals[1] = hard_cost;
   }
 };
-
-// Exceptions must not leave: -2 says that memory ran out.
-template <class F>
-int64_t guarded(F&& f) {
-  try {
-    return f();
-  } catch (const std::bad_alloc&) {
-    return -2;
-  }
-}
 
 // Features of n rows, (n, 2D).
 template <class Real>

@@ -1,0 +1,318 @@
+// The landmarks nearest to rows, and how a row divides itself among them (features/graph/neighbours.py, the reference).
+// Distances to all landmarks are taken by expanded squares, a tile at a time, and only bounded away from the smallest
+// ones: whatever may be among these is measured again by differences in double precision. So what comes out is exact,
+// and `Real` is only the precision in which others are ruled out.
+#pragma once
+
+#include "arguments.h"
+#include "tiles.h"
+
+namespace {
+
+struct Candidate {
+  double distance;
+  int64_t index;
+  bool operator<(const Candidate& other) const {
+    return distance < other.distance || (distance == other.distance && index < other.index);
+  }
+};
+
+template <class Real>
+class Searcher {
+  using V = Vec<Real>;
+  static constexpr int n = lanes<Real>, PAIR = 2 * n, ROWS = 4 * n;
+  // groups of landmarks whose minima are compared as one
+  static constexpr int JOINED = 2;
+  static constexpr double unit = std::numeric_limits<Real>::epsilon() / 2;
+  // squared lengths whose products neither overflow nor come near the smallest numbers
+  static constexpr double shortest = sizeof(Real) == 4 ? 1e-25 : 0, longest = sizeof(Real) == 4 ? 1e30 : 1e300;
+
+  // One view: its landmarks times -2, and their squared lengths.
+  struct Part {
+    int64_t first, width;
+    Real scale, typical;
+    Packed<Real> packed;
+    std::vector<Real> lengths, columns, row_lengths;
+    double most;  // squared length of a landmark
+  };
+
+  const Search& search;
+  const int64_t m, L, D, count;
+  const Groups groups;
+  const int64_t n_minima;
+  const bool missing;
+  std::vector<Part> parts;
+  std::vector<Real> marks;                // (L, m), which views landmarks have; and (L, ROWS), rows
+  std::vector<Real> row_marks;
+  std::vector<Real> distance;             // (m, ROWS)
+  std::vector<Real> minima;               // (n_minima, ROWS)
+  std::vector<Real> list;                 // (count, ROWS), the smallest minima in order
+  Real limit[ROWS];
+  std::vector<Candidate> found;
+
+ public:
+  explicit Searcher(const Search& search)
+      : search(search), m(search.n_landmarks), L(search.n_views), D(search.n_columns), count(search.count),
+        groups(m), n_minima((groups.count + JOINED - 1) / JOINED), missing(lacks_views()), distance(m * ROWS),
+        minima(n_minima * ROWS), list(count * ROWS) {
+    for (int64_t l = 0; l < L; ++l) parts.push_back(part_of(l));
+    if (!missing) return;
+    marks.resize(L * m), row_marks.resize(L * ROWS);
+    for (int64_t l = 0; l < L; ++l)
+      for (int64_t i = 0; i < m; ++i) marks[l * m + i] = Real(search.landmarks[i * D + search.offsets[L] + l]);
+  }
+
+  // the first row that is out of range, or -1
+  int64_t run() {
+    for (const Part& part : parts)
+      if (!in_range(part.most) || (L > 1 && !in_range(part.typical))) return 0;
+    for (int64_t start = 0; start < search.n_rows; start += ROWS) {
+      const int rows = int(std::min<int64_t>(ROWS, search.n_rows - start));
+      const int unsafe = read(start, rows);
+      if (unsafe >= 0) return start + unsafe;
+      for (int64_t g = 0; g < groups.count; ++g)
+        with_size(groups.size(g), [&](auto size) { measure_group<size>(g); });
+      bound_smallest();
+      for (int r = 0; r < rows; ++r) {
+        gather(start + r, r);
+        divide(start + r);
+      }
+    }
+    return -1;
+  }
+
+ private:
+  static bool in_range(double squared) { return squared >= shortest && squared <= longest; }
+
+  bool lacks_views() const {
+    if (L == 1) return false;
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t l = 0; l < L; ++l)
+        if (search.landmarks[i * D + search.offsets[L] + l] == 0) return true;
+    for (int64_t r = 0; r < search.n_rows; ++r)
+      for (int64_t l = 0; l < L; ++l)
+        if (search.rows[r * D + search.offsets[L] + l] == 0) return true;
+    return false;
+  }
+
+  Part part_of(int64_t l) const {
+    const int64_t first = search.offsets[l], width = search.offsets[l + 1] - first;
+    std::vector<Real> values(m * width), lengths(m);
+    double most = 0;
+    for (int64_t i = 0; i < m; ++i) {
+      double length = 0;
+      for (int64_t v = 0; v < width; ++v) {
+        const double value = search.landmarks[i * D + first + v];
+        values[i * width + v] = Real(-2 * value), length += value * value;
+      }
+      lengths[i] = Real(length), most = std::max(most, length);
+    }
+    return {first, width, Real(search.scale[l]), Real(search.typical[l]), Packed<Real>(values.data(), m, width, width, 1),
+            lengths, std::vector<Real>(width * ROWS), std::vector<Real>(ROWS), most};
+  }
+
+  // Columns of a tile, and by how much distances may be wrong; the first row that is out of range, or -1.
+  int read(int64_t start, int rows) {
+    std::fill(limit, limit + ROWS, Real(0));
+    double slack[ROWS] = {};
+    for (Part& part : parts) {
+      std::fill(part.columns.begin(), part.columns.end(), Real(0));
+      std::fill(part.row_lengths.begin(), part.row_lengths.end(), Real(0));
+      for (int r = 0; r < rows; ++r) {
+        const double* x = search.rows + (start + r) * D + part.first;
+        double length = 0;
+        for (int64_t v = 0; v < part.width; ++v) length += x[v] * x[v], part.columns[v * ROWS + r] = Real(x[v]);
+        if (!(length <= longest)) return r;
+        part.row_lengths[r] = Real(length);
+        // d + 4 roundings of terms that together are no more than twice both squared lengths, as distances are; and
+        // what counts as equally far
+        const double wrong = (4 * (part.width + 4) * unit + 2 * search.tolerance) * (length + part.most);
+        slack[r] += L == 1 ? wrong : double(part.scale) * (wrong / double(part.typical) + 16 * unit + search.tolerance);
+      }
+    }
+    for (int r = 0; r < rows; ++r) limit[r] = Real(2 * slack[r]);
+    for (int64_t l = 0; missing && l < L; ++l)
+      for (int r = 0; r < ROWS; ++r)
+        row_marks[l * ROWS + r] = r < rows ? Real(search.rows[(start + r) * D + search.offsets[L] + l]) : Real(1);
+    return -1;
+  }
+
+  // Distances of all rows of the tile to one group of landmarks, less the rows' lengths if there is one view.
+  template <int Size>
+  INLINE void measure_group(int64_t g) {
+    const int64_t first = groups.first(g);
+    for (int p = 0; p < ROWS; p += PAIR) {
+      V a[Size], b[Size];
+      if (L == 1) {
+        expand<Size>(parts[0], first, p, a, b);
+      } else {
+        fuse<Size>(first, p, a, b);
+      }
+      V least_a = a[0], least_b = b[0];
+#pragma GCC unroll 16
+      for (int i = 0; i < Size; ++i) {
+        Real* to = distance.data() + (first + i) * ROWS + p;
+        store(to, a[i]), store(to + n, b[i]);
+        least_a = smaller(least_a, a[i]), least_b = smaller(least_b, b[i]);
+      }
+      Real* to = minima.data() + g / JOINED * ROWS + p;
+      if (g % JOINED) least_a = smaller(least_a, load(to)), least_b = smaller(least_b, load(to + n));
+      store(to, least_a), store(to + n, least_b);
+    }
+  }
+
+  // |c|^2 - 2 x.c
+  template <int Size>
+  INLINE void expand(const Part& part, int64_t first, int p, V* a, V* b) const {
+    const Real *packed = part.packed.values.data() + first * part.width, *columns = part.columns.data() + p;
+#pragma GCC unroll 16
+    for (int i = 0; i < Size; ++i) a[i] = b[i] = all<Real>(part.lengths[first + i]);
+    for (int64_t v = 0; v < part.width; ++v) {
+      const V x = load(columns), y = load(columns + n);
+#pragma GCC unroll 16
+      for (int i = 0; i < Size; ++i) a[i] += x * packed[i], b[i] += y * packed[i];
+      columns += ROWS, packed += Size;
+    }
+  }
+
+  // sum_l scale_l D_l / (D_l + typical_l); one half where a view is not shared, infinite where none is
+  template <int Size>
+  INLINE void fuse(int64_t first, int p, V* total_a, V* total_b) const {
+    V shared_a[Size], shared_b[Size];
+#pragma GCC unroll 16
+    for (int i = 0; i < Size; ++i) total_a[i] = total_b[i] = shared_a[i] = shared_b[i] = V{};
+    for (int64_t l = 0; l < L; ++l) {
+      const Part& part = parts[l];
+      V a[Size], b[Size];
+      expand<Size>(part, first, p, a, b);
+      const V length_a = load(part.row_lengths.data() + p), length_b = load(part.row_lengths.data() + p + n);
+#pragma GCC unroll 16
+      for (int i = 0; i < Size; ++i) {
+        a[i] = bounded(a[i] + length_a, part.typical), b[i] = bounded(b[i] + length_b, part.typical);
+        if (missing) {
+          const Real there = marks[l * m + first + i];
+          const V have_a = load(row_marks.data() + l * ROWS + p) * there;
+          const V have_b = load(row_marks.data() + l * ROWS + p + n) * there;
+          a[i] = have_a > V{} ? a[i] : all<Real>(Real(0.5)), b[i] = have_b > V{} ? b[i] : all<Real>(Real(0.5));
+          shared_a[i] += have_a * part.scale, shared_b[i] += have_b * part.scale;
+        }
+        total_a[i] += a[i] * part.scale, total_b[i] += b[i] * part.scale;
+      }
+    }
+    if (!missing) return;
+    const V far = all<Real>(std::numeric_limits<Real>::infinity());
+#pragma GCC unroll 16
+    for (int i = 0; i < Size; ++i) {
+      total_a[i] = shared_a[i] > V{} ? total_a[i] : far;
+      total_b[i] = shared_b[i] > V{} ? total_b[i] : far;
+    }
+  }
+
+  static INLINE V bounded(V squared, Real typical) {
+    squared = larger(squared, V{});
+    return squared / (squared + typical);
+  }
+
+  // What none of the `count` nearest landmarks is beyond: a group's minimum is the distance of one of them.
+  void bound_smallest() {
+    const V far = all<Real>(std::numeric_limits<Real>::infinity());
+    for (int r = 0; r < ROWS; r += n) {
+      Real* at = list.data() + r;
+      for (int64_t i = 0; i < count; ++i) store(at + i * ROWS, far);
+      for (int64_t g = 0; g < n_minima; ++g) {
+        V value = load(minima.data() + g * ROWS + r);
+        if (!any<Real>(value < load(at + (count - 1) * ROWS))) continue;
+        for (int64_t i = 0; i < count; ++i) {
+          const V old = load(at + i * ROWS);
+          store(at + i * ROWS, smaller(old, value));
+          value = larger(old, value);
+        }
+      }
+      store(limit + r, load(limit + r) + load(at + (count - 1) * ROWS));
+    }
+  }
+
+  // All landmarks that may be among the nearest, measured; the nearest first.
+  void gather(int64_t row, int r) {
+    found.clear();
+    const Real most = limit[r];
+    for (int64_t g = 0; g < n_minima; ++g) {
+      if (!(minima[g * ROWS + r] <= most)) continue;
+      const int64_t end = groups.first(std::min((g + 1) * JOINED, groups.count));
+      for (int64_t i = groups.first(g * JOINED); i < end; ++i)
+        if (distance[i * ROWS + r] <= most) found.push_back({measured(row, i), i});
+    }
+    const int64_t kept = std::min<int64_t>(count, int64_t(found.size()));
+    std::partial_sort(found.begin(), found.begin() + kept, found.end());
+  }
+
+  // The distance between a row and a landmark by differences.
+  double measured(int64_t row, int64_t landmark) const {
+    const double *x = search.rows + row * D, *y = search.landmarks + landmark * D;
+    if (L == 1) return squared_distance(x, y, D);
+    double total = 0;
+    bool shared = false;
+    for (int64_t l = 0; l < L; ++l) {
+      const int64_t first = search.offsets[l], mark = search.offsets[L] + l;
+      double share = 0.5;
+      if (x[mark] * y[mark] > 0) {
+        const double squared = squared_distance(x + first, y + first, search.offsets[l + 1] - first);
+        share = squared / (squared + search.typical[l]);
+        shared = shared || search.scale[l] > 0;
+      }
+      total += search.scale[l] * share;
+    }
+    return shared ? total : std::numeric_limits<double>::infinity();
+  }
+
+  // Shares (d - D_i)_+ of the landmarks nearer than the last one, at d.
+  void divide(int64_t row) {
+    const int64_t kept = search.n_neighbors;
+    const bool own = without_itself();
+    const double last = found[count - 1].distance;
+    if (std::isfinite(last) && last * (1 - search.rounding) <= found[0].distance) first_of_equals(last, own);
+    double edge = 0, reach = 0, total = 0;
+    for (int64_t i = 0; i < count; ++i) {
+      if (!std::isfinite(found[i].distance)) continue;
+      edge = std::max(edge, found[i].distance);
+      if (i < kept) reach = std::max(reach, found[i].distance);
+    }
+    double* share = search.share + row * kept;
+    for (int64_t i = 0; i < kept; ++i) {
+      share[i] = std::isfinite(found[i].distance) ? edge - found[i].distance : 0;
+      total += share[i];
+    }
+    if (!(total > 0))
+      for (int64_t i = 0; i < kept; ++i) total += share[i] = std::isfinite(found[i].distance);
+    for (int64_t i = 0; i < kept; ++i) {
+      share[i] = total > 0 ? share[i] / total : std::numeric_limits<double>::quiet_NaN();
+      search.index[row * kept + i] = found[i].index;
+    }
+    search.itself[row] = own;
+    search.reach[row] = reach;
+  }
+
+  // A landmark is no neighbour of itself: at distance zero it gets that of the next one.
+  bool without_itself() {
+    if (count == 1) return false;
+    const double second = found[1].distance;
+    if (!(found[0].distance <= search.rounding * second && std::isfinite(second))) return false;
+    found[0].distance = second;
+    return true;
+  }
+
+  // Where all are equally far, any other that is might have been chosen: the first ones are, after the row itself.
+  void first_of_equals(double last, bool own) {
+    const double level = last * (1 + search.tolerance);
+    for (Candidate& one : found)
+      if (one.distance <= level) one.distance = last;
+    std::sort(found.begin() + own, found.end());
+  }
+};
+
+// Others are ruled out in single precision where that has the range; -1, or a row that double precision has not either.
+inline int64_t find_nearest(const Search& search) {
+  return Searcher<float>(search).run() < 0 ? -1 : Searcher<double>(search).run();
+}
+
+}  // namespace
