@@ -42,12 +42,15 @@ def unit(rows):
 X, Y = directions()
 
 
+QUICK = {"n_clusters": 4, "random_state": 0, "anneal_factor": 1.4}  # any annealing sees the same rows
+
+
 def kernel(**parameters):
-    return KernelPowerKMeans(**({"n_clusters": 4, "membership": "possibilistic", "random_state": 0} | parameters))
+    return KernelPowerKMeans(**(QUICK | {"membership": "possibilistic"} | parameters))
 
 
 def views(**parameters):
-    return MultiViewPowerKMeans(**({"n_clusters": 4, "random_state": 0} | parameters))
+    return MultiViewPowerKMeans(**(QUICK | parameters))
 
 
 def same(found, expected, rows, scaled, **given):
@@ -249,7 +252,10 @@ def test_given_points_of_the_data_are_scaled_like_it(feature_map):
 
 
 def test_choosing_a_number_and_reports_see_unit_rows(tmp_path):
-    choices = [choose_k(X, k_max=5, random_state=0, metric="cosine"), choose_k(unit(X), k_max=5, random_state=0)]
+    choices = [
+        choose_k(rows, k_max=4, random_state=0, metric=metric)
+        for rows, metric in ((X[::2], "cosine"), (unit(X[::2]), "euclidean"))
+    ]
     assert str(choices[0]) == str(choices[1])
     models = [kernel(metric="cosine").fit(X), kernel().fit(unit(X))]
     planes = []
