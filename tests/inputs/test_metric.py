@@ -24,7 +24,7 @@ each_map = pytest.mark.parametrize("feature_map", MAPS)
 ANSWERS = ("predict", "predict_proba", "transform", "typicality", "outlier_score")
 
 
-def directions(n=240, k=4, d=12, seed=0):
+def directions(n=160, k=4, d=12, seed=0):
     """Clusters of directions with many zeros, whose rows have lengths over eight orders of magnitude."""
     rng = np.random.default_rng(seed)
     y = rng.integers(k, size=n)
