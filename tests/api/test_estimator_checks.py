@@ -14,7 +14,9 @@ ESTIMATORS = [
     KernelPowerKMeans(4, **QUICK),
     KernelPowerKMeans(4, feature_map="identity", membership="possibilistic", **QUICK),
     KernelPowerKMeans(4, feature_map="exact", **QUICK),
-    MultiViewPowerKMeans(4, feature_map="rff", view_scaling=None, **QUICK),  # by default it does what the first does
+    MultiViewPowerKMeans(
+        4, feature_map="rff", view_scaling=None, **QUICK
+    ),  # by default it does what the first does
 ]
 
 

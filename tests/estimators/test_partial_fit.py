@@ -187,10 +187,7 @@ def test_weights_equal_repetition():
 
 
 def test_rows_of_every_engine_are_learnt_alike():
-    models = [
-        kernel(6, feature_map="nystroem", random_state=0, engine=e).fit(X[:1500])
-        for e in ("numpy", "auto")
-    ]
+    models = [kernel(6, feature_map="nystroem", random_state=0, engine=e).fit(X[:1500]) for e in ("numpy", "auto")]
     for model in models:
         for start in range(1500, 3000, 250):
             model.partial_fit(X[start : start + 250])
@@ -292,9 +289,7 @@ def test_all_rows_are_counted():
     model = kernel(3, feature_map="nystroem", random_state=0)
     for start in range(0, 50, 5):
         assert model.partial_fit(X[start : start + 5]).n_samples_seen_ == start + 5
-    model = kernel(3, feature_map="nystroem", random_state=0).fit(
-        X[:1200], sample_weight=np.full(1200, 2.0)
-    )
+    model = kernel(3, feature_map="nystroem", random_state=0).fit(X[:1200], sample_weight=np.full(1200, 2.0))
     model.partial_fit(X[:10], sample_weight=np.full(10, 0.5))
     assert model.n_samples_seen_ == 1210
     assert model.stream_history_["n_seen"].tolist() == [1202.5]

@@ -125,9 +125,7 @@ def test_several_representations_of_one_anndata():
     np.testing.assert_array_equal(adata.obs["power_kmeans_outlier_score"], model.outlier_score(views))
     cluster(adata, K, use_rep={"rna": None, "surface": "protein"}, key_added="named", bandwidth={"rna": 5.0})
     views = {"rna": RNA, "surface": PROTEIN}
-    assert same_as(
-        several(K, bandwidth={"rna": 5.0}, random_state=0).fit(views), views, adata, "named"
-    )
+    assert same_as(several(K, bandwidth={"rna": 5.0}, random_state=0).fit(views), views, adata, "named")
     assert adata.uns["named"]["views"]["representation"].to_dict() == {"rna": "X", "surface": "protein"}
     assert adata.uns["named"]["views"]["bandwidth"]["rna"] == 5.0
 
