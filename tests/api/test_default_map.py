@@ -137,7 +137,7 @@ def test_outliers_that_nobody_scored_are_told(tmp_path):
 
 def test_numbers_of_clusters_are_compared_by_landmarks():
     found, expected = (
-        choose_k(BLOBS, k_max=4, random_state=0, **given) for given in ({}, {"feature_map": "nystroem"})
+        choose_k(BLOBS[::2], k_max=4, random_state=0, **given) for given in ({}, {"feature_map": "nystroem"})
     )
     assert found.k == expected.k
     assert all(np.array_equal(found.table[name], expected.table[name], equal_nan=True) for name in found.table)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import errno
+import functools
 import os
 import threading
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from threadpoolctl import threadpool_info
 
 from helpers import blobs, make_views, quick, quick_views
@@ -52,6 +54,12 @@ def save(folder, kind, rows=X):
     return path
 
 
+@functools.cache
+def of_the_array(budget):
+    engine = NumpyOptions(memory_budget=budget)
+    return quick(4, membership="possibilistic", random_state=0, engine=engine).fit(X)
+
+
 @pytest.mark.parametrize(
     ("kind", "budget"),
     [*((kind, 2**30) for kind in ("npy", "parquet", "feather", "zarr")), ("parquet", 2**15)],
@@ -59,9 +67,8 @@ def save(folder, kind, rows=X):
 )
 def test_fits_and_answers_are_those_of_the_array(tmp_path, kind, budget):
     source = open_source(save(tmp_path, kind))
-    options = NumpyOptions(memory_budget=budget)
-    of_array = quick(4, membership="possibilistic", random_state=0, engine=options).fit(X)
-    of_file = quick(4, membership="possibilistic", random_state=0, engine=options).fit(source)
+    of_array = of_the_array(budget)
+    of_file = clone(of_array).fit(source)
     assert np.array_equal(of_file.labels_, of_array.labels_)
     assert same(of_file.objective_, of_array.objective_)
     assert same(of_file.predict_proba(source), of_array.predict_proba(X))
