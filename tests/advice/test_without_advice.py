@@ -13,8 +13,8 @@ from sklearn.datasets import load_wine, make_blobs
 from sklearn.exceptions import ConvergenceWarning
 
 import powerkmeans
-from helpers import quick
-from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, choose_k
+from helpers import quick, quick_views
+from powerkmeans import choose_k
 from powerkmeans.advice import findings as findings_module
 from powerkmeans.advice import thresholds
 from powerkmeans.exceptions import DataGuidanceWarning
@@ -22,7 +22,7 @@ from powerkmeans.models import saving
 
 WINE = load_wine().data
 VIEWS = {"left": WINE[:, :6], "right": WINE[:, 6:], "blank": np.ones((178, 2))}
-CASES = [(KernelPowerKMeans, WINE), (MultiViewPowerKMeans, VIEWS)]
+CASES = [(quick, WINE), (quick_views, VIEWS)]
 
 
 def said(model, X):

@@ -7,7 +7,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
 
-QUICK = {"anneal_factor": 1.5}  # for time alone
+QUICK = {"anneal_factor": 2.0}  # for time alone
 # Four clusters: where an estimator takes sparse rows and has predict_proba, scikit-learn's check asks for as
 # many columns as its four classes.
 ESTIMATORS = [

@@ -95,7 +95,7 @@ def test_an_interrupt_before_anything_has_begun(environment):
 def fitted(tmp_path_factory, environment):
     """A folder with a table and the answers of a fit, and what the command said into a pipe."""
     folder = with_table(tmp_path_factory.mktemp("fitted"))
-    fit = [*COMMAND, "fit", "t.npy", "-k", "3", "-o", "out"]
+    fit = [*COMMAND, "fit", "t.npy", "-k", "3", "-o", "out", "--feature-map", "identity"]
     return folder, subprocess.run(fit, cwd=folder, env=environment, capture_output=True, text=True, check=True)
 
 

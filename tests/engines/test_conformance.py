@@ -193,6 +193,7 @@ def test_same_bits_for_any_number_of_threads(small_blocks, dtype, membership, bu
             membership=membership,
             random_state=0,
             engine=NumpyOptions(n_threads=n, memory_budget=budget, kernel=engine),
+            n_components=60,
             anneal_factor=1.4,
             max_iter=80,
             tol=1.0,

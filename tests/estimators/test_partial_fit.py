@@ -26,7 +26,7 @@ from powerkmeans.models.online import mixing_weight, rows_to_begin
 X, Y = blobs(6, 8, 500, 2.0)
 X = X[np.random.default_rng(0).permutation(len(X))]
 # annealing takes most of the time of the first chunks, and how fine its steps are does not matter here
-kernel, several = (functools.partial(cls, anneal_factor=1.3) for cls in (KernelPowerKMeans, MultiViewPowerKMeans))
+kernel, several = (functools.partial(cls, anneal_factor=1.5) for cls in (KernelPowerKMeans, MultiViewPowerKMeans))
 
 
 def epochs(model, rows, size, n_epochs=3, seed=0, **extra):

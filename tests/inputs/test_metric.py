@@ -231,11 +231,14 @@ def test_rows_are_scaled_once(monkeypatch, feature_map):
 @pytest.mark.parametrize("feature_map", [name for name in MAPS if MAPS[name].learns_from_streams])
 def test_streams(tmp_path, feature_map):
     rows = np.tile(X, (10, 1)) * np.exp(np.random.default_rng(0).normal(size=(10 * len(X), 1)))
-    models = [kernel(feature_map=feature_map, metric=metric, advice=False) for metric in ("cosine", "euclidean")]
-    for start in range(0, len(rows), 300):
-        for i, chunk in enumerate((rows[start : start + 300], unit(rows[start : start + 300]))):
+    models = [
+        kernel(feature_map=feature_map, metric=metric, advice=False, n_init=1)
+        for metric in ("cosine", "euclidean")
+    ]
+    for start in range(0, len(rows), 400):
+        for i, chunk in enumerate((rows[start : start + 400], unit(rows[start : start + 400]))):
             models[i].partial_fit(chunk)
-            if start == 600:  # in the middle of what is collected, which is kept as it came
+            if start == 400:  # in the middle of what is collected, which is kept as it came
                 models[i].save(tmp_path / f"{i}.npz")
                 models[i] = powerkmeans.load(tmp_path / f"{i}.npz")
     assert models[0].n_samples_seen_ == len(rows)
