@@ -69,8 +69,8 @@ def test_nothing_stands_out_of_noise():
 
 def test_several_views_with_gaps_and_noise():
     rng = np.random.default_rng(0)
-    y = rng.integers(3, size=150)
-    views = {"a": 4 * rng.normal(size=(3, 5))[y] + rng.normal(size=(150, 5)), "b": rng.normal(size=(150, 4))}
+    y = rng.integers(3, size=100)
+    views = {"a": 4 * rng.normal(size=(3, 5))[y] + rng.normal(size=(100, 5)), "b": rng.normal(size=(100, 4))}
     views["a"][::10] = np.nan
     assert choose_k(views, k_max=5, random_state=0).k == 3
 
