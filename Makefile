@@ -38,9 +38,12 @@ demo: $(VENV)/.demo  ## cluster views of the handwritten digits, clean and spoil
 # about threads is run with two before that
 threads = OPENBLAS_NUM_THREADS=$(1) OMP_NUM_THREADS=$(1)
 
+# neighbouring tests share fitted models, so they stay in one job until the other has nothing left
+jobs = --numprocesses $(JOBS) --dist worksteal
+
 test: $(VENV)/.run  ## the tests of the library
-	$(call threads,2) $(BIN)/python -m pytest --numprocesses $(JOBS) --quiet tests/engines
-	$(call threads,1) $(BIN)/python -m pytest --numprocesses $(JOBS) --quiet --ignore=tests/engines --ignore=tests/studies
+	$(call threads,2) $(BIN)/python -m pytest $(jobs) --quiet tests/engines
+	$(call threads,1) $(BIN)/python -m pytest $(jobs) --quiet --ignore=tests/engines --ignore=tests/studies
 
 test-studies: $(VENV)/.run  ## the tests of the commands behind the tables, and the gallery
 	$(call threads,1) $(BIN)/python -m pytest --numprocesses $(JOBS) --quiet tests/studies

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 
+from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
 from powerkmeans.compute.engine import open_engine
 from powerkmeans.compute.passes import run_pass
 from powerkmeans.engines import NumpyOptions
@@ -12,6 +15,10 @@ from powerkmeans.features.maps.identity import IdentityMap
 from powerkmeans.objective.block import block_statistics, prepare
 from powerkmeans.objective.membership import make_membership
 from powerkmeans.types import Problem, Views
+
+# estimators for what does not depend on how fine the steps of the annealing are, which take most of the time
+quick = functools.partial(KernelPowerKMeans, anneal_factor=1.4)
+quick_views = functools.partial(MultiViewPowerKMeans, anneal_factor=1.4)
 
 
 def make_views(arrays, weight=None, present=None):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from itertools import product
 
 import numpy as np
 import pytest
@@ -473,9 +474,8 @@ def test_light_rows_do_not_speak_for_heavy_ones():
 @pytest.mark.parametrize("bandwidth", [1e-8, 1e-2])
 def test_bandwidths_that_are_too_small_are_told_of_few_rows_too(bandwidth, feature_map, n_rows):
     X, _ = make_blobs(n_rows, 5, centers=3, random_state=0)
-    model = KernelPowerKMeans(3, feature_map=feature_map, bandwidth=bandwidth, random_state=0)
-    assert "is too small to see clusters" in told(model, X)
-    assert told(KernelPowerKMeans(3, feature_map=feature_map, random_state=0), X) == ""
+    assert "is too small to see clusters" in told(kernel(3, feature_map=feature_map, bandwidth=bandwidth), X)
+    assert told(kernel(3, feature_map=feature_map), X) == ""
 
 
 def test_exact_kernels_that_rounding_decides_are_an_error():
@@ -484,15 +484,20 @@ def test_exact_kernels_that_rounding_decides_are_an_error():
         KernelPowerKMeans(3, feature_map="exact", bandwidth=1e-8).fit(X)
 
 
-def directions(n=200):
+def directions(n=120):
     rng = np.random.default_rng(0)
     return (rng.normal(size=(3, 8))[np.arange(n) % 3] + 0.2 * rng.normal(size=(n, 8))) * rng.uniform(1, 9, (n, 1))
 
 
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix, sparse.csr_array])
-@pytest.mark.parametrize("feature_map", ["nystroem", "identity", "exact", "graph"])
-def test_rows_without_a_direction(form, feature_map):
-    rows, model = directions(), KernelPowerKMeans(3, feature_map=feature_map, metric="cosine", random_state=0)
+@pytest.mark.parametrize(
+    ("feature_map", "form"),
+    [
+        *product(["nystroem", "identity", "exact", "graph"], [np.asarray, sparse.csr_array]),
+        ("nystroem", sparse.csr_matrix),
+    ],
+)
+def test_rows_without_a_direction(feature_map, form):
+    rows, model = directions(), kernel(3, feature_map=feature_map, metric="cosine")
     assert told(model, form(rows)) == ""
     rows[[7, 30, 31]] = 0
     text = told(model, form(rows))
@@ -502,7 +507,7 @@ def test_rows_without_a_direction(form, feature_map):
     rows[[7, 31]] = 1
     assert told(model, form(rows)).startswith("row 30 is zero and has no direction")
     assert told(model.set_params(advice=False), form(rows)) == ""
-    assert told(KernelPowerKMeans(3, feature_map=feature_map, random_state=0), form(rows)) == ""
+    assert told(kernel(3, feature_map=feature_map), form(rows)) == ""
 
 
 def test_rows_without_a_direction_are_told_by_view(tmp_path):
@@ -513,7 +518,7 @@ def test_rows_without_a_direction_are_told_by_view(tmp_path):
     present[5, 1] = False  # an absent row is none of zeros
     np.save(tmp_path / "rows.npy", rows)
     for words in (rows, open_source(tmp_path / "rows.npy")):
-        model = MultiViewPowerKMeans(3, metric={"words": "cosine"}, random_state=0)
+        model = several(metric={"words": "cosine"})
         text = told(model, {"plain": other, "words": words}, present=present)
         assert text.count("no direction") == 1
         assert "view 'words': row 6 is zero and has no direction" in text

@@ -13,7 +13,8 @@ from sklearn.datasets import load_wine, make_blobs
 from sklearn.exceptions import ConvergenceWarning
 
 import powerkmeans
-from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, choose_k
+from helpers import quick, quick_views
+from powerkmeans import choose_k
 from powerkmeans.advice import findings as findings_module
 from powerkmeans.advice import thresholds
 from powerkmeans.exceptions import DataGuidanceWarning
@@ -21,7 +22,7 @@ from powerkmeans.models import saving
 
 WINE = load_wine().data
 VIEWS = {"left": WINE[:, :6], "right": WINE[:, 6:], "blank": np.ones((178, 2))}
-CASES = [(KernelPowerKMeans, WINE), (MultiViewPowerKMeans, VIEWS)]
+CASES = [(quick, WINE), (quick_views, VIEWS)]
 
 
 def said(model, X):
@@ -65,7 +66,7 @@ def test_what_went_wrong_in_the_fit_is_told_without_advice():
         (few, {"n_clusters": 6}, "Number of distinct clusters (4) found smaller than n_clusters (6)."),
         (WINE, {"max_iter": 2}, "The annealing did not converge in max_iter=2 iterations"),
     ):
-        model = KernelPowerKMeans(**({"n_clusters": 4, "random_state": 0, "advice": False} | settings))
+        model = quick(**({"n_clusters": 4, "random_state": 0, "advice": False} | settings))
         ((category, text),) = said(model, rows)
         assert category is ConvergenceWarning
         assert text.startswith(words)
@@ -76,7 +77,7 @@ def test_what_went_wrong_in_the_fit_is_told_without_advice():
 def test_outliers_that_end_a_fit_are_found_by_a_look_at_rows():
     X = np.random.default_rng(0).normal(size=(300, 4))
     X[0] = 1e15
-    model = KernelPowerKMeans(3, feature_map="identity", random_state=0)
+    model = quick(3, feature_map="identity", random_state=0)
     ((category, text),) = said(model, X)
     assert category is ConvergenceWarning
     assert text.startswith("What is left of the cost is nothing beside far outliers (view 'X')")
@@ -87,10 +88,10 @@ def test_outliers_that_end_a_fit_are_found_by_a_look_at_rows():
 
 def test_verbose_notes_the_error_of_a_map_after_the_runs_and_only_with_advice(capsys):
     rows = (WINE - WINE.mean(axis=0)) / WINE.std(axis=0)
-    KernelPowerKMeans(3, feature_map="nystroem", random_state=0, verbose=1).fit(rows)
+    quick(3, feature_map="nystroem", random_state=0, verbose=1).fit(rows)
     lines = capsys.readouterr().err.splitlines()
     assert "kernel error" in lines[-1]
-    KernelPowerKMeans(3, feature_map="nystroem", random_state=0, verbose=1, advice=False).fit(rows)
+    quick(3, feature_map="nystroem", random_state=0, verbose=1, advice=False).fit(rows)
     assert capsys.readouterr().err.splitlines() == lines[:-1]
 
 
@@ -99,7 +100,7 @@ def test_the_first_fits_of_a_stream_are_not_examined(monkeypatch):
     original = findings_module._about_view
     monkeypatch.setattr(findings_module, "_about_view", lambda *of: asked.append(of) or original(*of))
     X, _ = make_blobs(1100, centers=3, n_features=4, random_state=0)
-    model = KernelPowerKMeans(3, random_state=0)
+    model = quick(3, random_state=0)
     model.partial_fit(X[:600])
     assert hasattr(model, "labels_")
     assert asked == []
@@ -110,7 +111,7 @@ def test_the_first_fits_of_a_stream_are_not_examined(monkeypatch):
 @pytest.mark.parametrize("value", [None, 1, "no"])
 def test_advice_is_a_truth_value(value):
     with pytest.raises(ValueError, match="'advice' parameter must be True or False"):
-        KernelPowerKMeans(3, advice=value).fit(WINE)
+        quick(3, advice=value).fit(WINE)
 
 
 def test_choose_k_takes_no_advice():
@@ -119,7 +120,7 @@ def test_choose_k_takes_no_advice():
 
 
 def test_advice_is_kept_in_model_files_and_those_from_before_have_the_default(tmp_path):
-    model = KernelPowerKMeans(3, advice=False, random_state=0).fit(WINE)
+    model = quick(3, advice=False, random_state=0).fit(WINE)
     model.save(tmp_path / "new.npz")
     assert powerkmeans.load(tmp_path / "new.npz").advice is False
     header, arrays = saving.read(tmp_path / "new.npz")

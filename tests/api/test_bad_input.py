@@ -9,6 +9,7 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
+from helpers import quick
 from powerkmeans import KernelPowerKMeans, critical_exponent
 
 X = np.random.default_rng(0).normal(size=(20, 3))
@@ -35,7 +36,7 @@ SPOILED = {
 def test_data(case, feature_map):
     data, message = SPOILED[case]
     with pytest.raises((ValueError, TypeError), match=message):
-        KernelPowerKMeans(3, feature_map=feature_map).fit(data)
+        quick(3, feature_map=feature_map).fit(data)
 
 
 PARAMETERS = [
@@ -105,7 +106,7 @@ PARAMETERS = [
 @pytest.mark.parametrize(("parameters", "message"), PARAMETERS, ids=lambda p: str(p)[:40])
 def test_parameters(parameters, message):
     with pytest.raises(ValueError, match=re.escape(message)):
-        KernelPowerKMeans(**{"n_clusters": 3, **parameters}).fit(X)
+        quick(**{"n_clusters": 3, **parameters}).fit(X)
 
 
 WEIGHTS = [
@@ -121,7 +122,7 @@ WEIGHTS = [
 @pytest.mark.parametrize(("weight", "message"), WEIGHTS, ids=lambda w: str(w)[:30])
 def test_sample_weights(weight, message):
     with pytest.raises(ValueError, match=re.escape(message)):
-        KernelPowerKMeans(3).fit(X, sample_weight=weight)
+        quick(3).fit(X, sample_weight=weight)
 
 
 def test_weights_beyond_the_precision():
@@ -129,7 +130,7 @@ def test_weights_beyond_the_precision():
         with pytest.raises(
             ValueError, match=f"outside the range of {np.dtype(dtype)} sums; divide it by its largest"
         ):
-            KernelPowerKMeans(3).fit(X.astype(dtype), sample_weight=np.full(20, weight))
+            quick(3).fit(X.astype(dtype), sample_weight=np.full(20, weight))
 
 
 METHODS = ["predict", "predict_proba", "transform", "typicality", "outlier_score", "score"]
@@ -138,24 +139,24 @@ METHODS = ["predict", "predict_proba", "transform", "typicality", "outlier_score
 @pytest.mark.parametrize("method", METHODS)
 def test_before_fit(method):
     with pytest.raises(NotFittedError, match="is not fitted yet"):
-        getattr(KernelPowerKMeans(3), method)(X)
+        getattr(quick(3), method)(X)
 
 
 def test_save_before_fit(tmp_path):
     with pytest.raises(NotFittedError, match="is not fitted yet"):
-        KernelPowerKMeans(3).save(tmp_path / "model.npz")
+        quick(3).save(tmp_path / "model.npz")
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_other_columns(method):
-    model = KernelPowerKMeans(3, random_state=0).fit(X)
+    model = quick(3, random_state=0).fit(X)
     with pytest.raises(ValueError, match="X has 2 features, but KernelPowerKMeans is expecting 3 features"):
         getattr(model, method)(X[:, :2])
 
 
 def test_other_column_names():
     pd = pytest.importorskip("pandas")
-    model = KernelPowerKMeans(3, random_state=0).fit(pd.DataFrame(X, columns=["a", "b", "c"]))
+    model = quick(3, random_state=0).fit(pd.DataFrame(X, columns=["a", "b", "c"]))
     with pytest.raises(ValueError, match="feature names should match"):
         model.predict(pd.DataFrame(X, columns=["a", "b", "d"]))
 
@@ -164,7 +165,7 @@ def test_other_column_names():
 @pytest.mark.parametrize("membership", ["fuzzy", "possibilistic"])
 def test_fewer_distinct_rows_than_clusters(feature_map, membership):
     data = np.repeat(X[:4], 10, axis=0)
-    model = KernelPowerKMeans(6, feature_map=feature_map, membership=membership, random_state=0)
+    model = quick(6, feature_map=feature_map, membership=membership, random_state=0)
     with pytest.warns(
         ConvergenceWarning, match=r"Number of distinct clusters \(4\) found smaller than n_clusters \(6\)"
     ):
@@ -177,14 +178,14 @@ def test_fewer_distinct_rows_than_clusters(feature_map, membership):
 
 @pytest.mark.parametrize("membership", ["fuzzy", "possibilistic"])
 def test_constant_columns_are_fine(membership):
-    model = KernelPowerKMeans(3, membership=membership, random_state=0).fit(np.column_stack([X, np.ones(20)]))
+    model = quick(3, membership=membership, random_state=0).fit(np.column_stack([X, np.ones(20)]))
     assert len(np.unique(model.labels_)) == 3
 
 
 def test_collapse_is_explained():
     data = np.random.default_rng(0).normal(size=(300, 30))
     with pytest.warns(ConvergenceWarning, match="All 3 centroids collapsed into one: s went from -0.1"):
-        KernelPowerKMeans(3, feature_map="rff", bandwidth=1.0, s_init=-0.1, max_iter=60, random_state=0).fit(data)
+        quick(3, feature_map="rff", bandwidth=1.0, s_init=-0.1, max_iter=60, random_state=0).fit(data)
 
 
 @pytest.mark.parametrize(
@@ -197,7 +198,7 @@ def test_collapse_is_explained():
 )
 def test_identity_names_scales_that_float32_cannot_square(scale, message):
     with pytest.raises(ValueError, match=message):
-        KernelPowerKMeans(3, feature_map="identity").fit((X * scale).astype(np.float32))
+        quick(3, feature_map="identity").fit((X * scale).astype(np.float32))
 
 
 @pytest.mark.parametrize("membership", ["fuzzy", "possibilistic"])
@@ -216,14 +217,14 @@ def test_weights_whose_products_with_distances_overflow_are_named(membership):
 
 def test_frequencies_that_overflow_are_explained():
     with pytest.raises(ValueError, match="bandwidth=1e-39 is too small for float32 data"):
-        KernelPowerKMeans(3, feature_map="rff", bandwidth=1e-39, random_state=0).fit(X.astype(np.float32))
+        quick(3, feature_map="rff", bandwidth=1e-39, random_state=0).fit(X.astype(np.float32))
     with pytest.raises(ValueError, match=r"Squared distances overflow float32 \(row \d+\)"):
-        KernelPowerKMeans(3, feature_map="rff", bandwidth=1e-38, random_state=0).fit(X.astype(np.float32) * 1e3)
+        quick(3, feature_map="rff", bandwidth=1e-38, random_state=0).fit(X.astype(np.float32) * 1e3)
 
 
 @pytest.mark.parametrize("feature_map", ["rff", "identity"])
 def test_new_rows_beyond_the_precision_are_named(feature_map):
-    model = KernelPowerKMeans(3, feature_map=feature_map, random_state=0).fit(X.astype(np.float32))
+    model = quick(3, feature_map=feature_map, random_state=0).fit(X.astype(np.float32))
     far = X.copy()
     far[7] = 3e38
     with pytest.raises(ValueError, match=r"Squared distances overflow float32 \(row 7\)"):
@@ -232,29 +233,29 @@ def test_new_rows_beyond_the_precision_are_named(feature_map):
 
 def test_one_row_of_positive_weight_is_told_from_equal_rows():
     with pytest.raises(ValueError, match="All rows of positive weight are equal"):
-        KernelPowerKMeans(1).fit(X, sample_weight=[1.0] + [0.0] * 19)
+        quick(1).fit(X, sample_weight=[1.0] + [0.0] * 19)
 
 
 # scikit-learn's own test for infinities adds the values up
 @pytest.mark.filterwarnings("ignore:invalid value encountered in reduce")
 def test_values_near_the_end_of_the_range_work_or_are_explained():
     data = X / np.max(np.abs(X)) * 1.7e308
-    assert len(np.unique(KernelPowerKMeans(2, random_state=0).fit_predict(data))) == 2
+    assert len(np.unique(quick(2, random_state=0).fit_predict(data))) == 2
     data = 1.6e308 * np.sign(np.arange(20) - 7.5)[:, None] * (1 - 0.01 * np.abs(X))
     with pytest.raises(ValueError, match="Distances between rows overflow float64; rescale the data"):
-        KernelPowerKMeans(2, random_state=0).fit(data)
+        quick(2, random_state=0).fit(data)
 
 
 def test_given_centroids_run_once():
     with pytest.warns(RuntimeWarning, match="performing only one run instead of n_init=5"):
-        KernelPowerKMeans(3, init=X[:3], n_init=5, random_state=0).fit(X)
+        quick(3, init=X[:3], n_init=5, random_state=0).fit(X)
 
 
 def test_warnings_point_at_the_caller():
     data = np.repeat(X[:2], 10, axis=0)
     for method in ("fit", "fit_predict", "fit_transform"):
         with pytest.warns(ConvergenceWarning) as record:
-            getattr(KernelPowerKMeans(4, random_state=0), method)(data)
+            getattr(quick(4, random_state=0), method)(data)
         assert record[0].filename == __file__
 
 
@@ -270,6 +271,6 @@ def test_critical_exponent_rejects_nonsense():
 def test_a_failed_fit_leaves_the_data_alone():
     data = X.copy()
     with pytest.raises(ValueError, match="s_init"):
-        KernelPowerKMeans(3, s_init=5).fit(data)
-    KernelPowerKMeans(3, random_state=0).fit(data)
+        quick(3, s_init=5).fit(data)
+    quick(3, random_state=0).fit(data)
     assert np.array_equal(data, X)

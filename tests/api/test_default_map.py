@@ -22,7 +22,7 @@ from powerkmeans.inputs.settings import check_settings
 from powerkmeans.metrics import clustering_accuracy
 from powerkmeans.plotting import DimensionDisplay, SensitivityDisplay
 
-BLOBS, OF_BLOB = make_blobs(240, centers=3, n_features=4, cluster_std=1.0, random_state=2)
+BLOBS, OF_BLOB = make_blobs(150, centers=3, n_features=4, cluster_std=1.0, random_state=2)
 NOISE = np.random.default_rng(0).normal(size=(200, 20))
 VIEWS = {"a": BLOBS[:, :2], "b": BLOBS[:, 2:]}
 ESTIMATORS = [KernelPowerKMeans, MultiViewPowerKMeans]

@@ -13,8 +13,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from helpers import blobs
-from powerkmeans import KernelPowerKMeans
+from helpers import blobs, quick
 from powerkmeans.metrics import clustering_accuracy
 
 X, Y = blobs(spread=1.0)
@@ -26,7 +25,7 @@ def features_of(model, X):
 
 @pytest.fixture(scope="module")
 def model():
-    return KernelPowerKMeans(3, random_state=0).fit(X)
+    return quick(3, random_state=0).fit(X)
 
 
 def test_methods_agree_with_each_other(model):
@@ -52,7 +51,7 @@ def test_centers_are_points_of_the_uncentred_feature_space(model):
 
 
 def test_history_tells_the_story():
-    model = KernelPowerKMeans(3, feature_map="nystroem", random_state=0).fit(X)
+    model = quick(3, feature_map="nystroem", random_state=0).fit(X)
     history = model.history_
     assert set(history) == {"s", "objective", "inertia", "shift", "n_distinct", "view_weights", "groups"}
     assert all(len(column) == model.n_iter_ for column in history.values())
@@ -73,17 +72,17 @@ def test_history_tells_the_story():
 
 def test_outliers_score_high():
     data = np.vstack([X, [[60.0] * 5]])
-    fit = KernelPowerKMeans(3, membership="possibilistic", random_state=0).fit(data)
+    fit = quick(3, membership="possibilistic", random_state=0).fit(data)
     assert np.argmax(fit.outlier_score(data)) == len(X)
     assert fit.typicality(data) == pytest.approx(1 - fit.outlier_score(data))
     assert fit.reference_distance_ > 0
-    plain = KernelPowerKMeans(3, feature_map="nystroem", random_state=0).fit(data)
+    plain = quick(3, feature_map="nystroem", random_state=0).fit(data)
     assert np.array_equal(plain.typicality(data), np.ones(len(data)))
     assert plain.reference_distance_ is None
 
 
 def test_far_outliers_still_get_their_nearest_cluster():
-    fit = KernelPowerKMeans(3, feature_map="identity", membership="possibilistic", random_state=0)
+    fit = quick(3, feature_map="identity", membership="possibilistic", random_state=0)
     fit.fit(X.astype(np.float32))
     far = (X[:5] * 1e12).astype(np.float32)
     assert np.array_equal(fit.predict(far), fit.transform(far).argmin(axis=1))
@@ -93,14 +92,14 @@ def test_far_outliers_still_get_their_nearest_cluster():
 def test_reference_distances():
     def fit(reference):
         settings = {"feature_map": "nystroem", "membership": "possibilistic", "reference_distance": reference}
-        return KernelPowerKMeans(3, random_state=0, **settings).fit(X)
+        return quick(3, random_state=0, **settings).fit(X)
 
     phi = features_of(fit("global"), X)
     norms = np.sum((phi - phi.mean(axis=0)) ** 2, axis=1)
     assert fit("global").reference_distance_ == pytest.approx(np.mean(norms))
     norms = np.sum((phi - np.median(phi, axis=0)) ** 2, axis=1)
     assert fit("median").reference_distance_ == pytest.approx(np.median(norms), rel=1e-2)
-    plain = KernelPowerKMeans(3, feature_map="nystroem", random_state=0).fit(X)
+    plain = quick(3, feature_map="nystroem", random_state=0).fit(X)
     assert fit("within").reference_distance_ == pytest.approx(plain.inertia_ / len(X), rel=1e-2)
     assert fit(0.3).reference_distance_ == 0.3
     for reference in ("global", "median", "within", 0.3):
@@ -112,7 +111,7 @@ def test_one_gross_outlier_leaves_the_clusters_alone(far):
     data, y = make_blobs(300, centers=3, n_features=2, random_state=3, cluster_std=0.7)
     spoiled = np.vstack([data, [[far, far]]])
     for seed in range(3):
-        fit = KernelPowerKMeans(
+        fit = quick(
             3,
             feature_map="identity",
             membership="possibilistic",
@@ -125,8 +124,8 @@ def test_one_gross_outlier_leaves_the_clusters_alone(far):
 
 def test_an_outlier_that_dominates_the_scatter_does_not_end_the_fit():
     data, _ = make_blobs(300, centers=3, n_features=2, random_state=3, cluster_std=0.7)
-    fit = KernelPowerKMeans(4, feature_map="identity", random_state=0).fit(np.vstack([data, [[1e7, 1e7]]]))
-    plain = KernelPowerKMeans(3, feature_map="identity", random_state=0).fit(data)
+    fit = quick(4, feature_map="identity", random_state=0).fit(np.vstack([data, [[1e7, 1e7]]]))
+    plain = quick(3, feature_map="identity", random_state=0).fit(data)
     assert fit.inertia_ == pytest.approx(plain.inertia_, rel=0.01)
 
 
@@ -137,7 +136,7 @@ def test_far_samples_go_to_their_nearest_cluster(fuzziness, s_init, dtype):
     rng = np.random.default_rng(0)
     data = np.concatenate([rng.normal(c, 0.5, (50, 2)) for c in ((0, 0), (10, 0), (0, 10))]).astype(dtype)
     far = np.array([[1e3, 0], [0, 1e3], [300, 0], [0, 300], [100, 0], [0, 100]], dtype=dtype)
-    fit = KernelPowerKMeans(
+    fit = quick(
         3, feature_map="identity", membership="possibilistic", fuzziness=fuzziness, s_init=s_init, random_state=0
     ).fit(data)
     assert np.array_equal(fit.predict(far), fit.transform(far).argmin(axis=1))
@@ -148,7 +147,7 @@ def test_far_samples_go_to_their_nearest_cluster(fuzziness, s_init, dtype):
 @pytest.mark.parametrize("s_init", ["auto", -5.0, -np.inf])
 def test_every_start(init, s_init):
     settings = {"init": init, "s_init": s_init, "n_init": 2}
-    fit = KernelPowerKMeans(3, feature_map="nystroem", random_state=0, **settings).fit(X)
+    fit = quick(3, feature_map="nystroem", random_state=0, **settings).fit(X)
     assert len(fit.restarts_) == 2
     assert len(np.unique(fit.labels_)) == 3
 
@@ -156,7 +155,7 @@ def test_every_start(init, s_init):
 def test_minus_infinity_is_k_means():
     from sklearn.cluster import KMeans
 
-    ours = KernelPowerKMeans(3, feature_map="identity", s_init=-np.inf, init=X[[0, 1, 60]], tol=0).fit(X)
+    ours = quick(3, feature_map="identity", s_init=-np.inf, init=X[[0, 1, 60]], tol=0).fit(X)
     theirs = KMeans(3, init=X[[0, 1, 60]], n_init=1, tol=0).fit(X)
     assert ours.cluster_centers_ == pytest.approx(theirs.cluster_centers_)
     assert ours.inertia_ == pytest.approx(theirs.inertia_)
@@ -164,25 +163,25 @@ def test_minus_infinity_is_k_means():
 
 
 def test_given_centroids_in_either_space(model):
-    from_data = KernelPowerKMeans(3, init=X[[0, 40, 80]], random_state=0).fit(X)
-    warm = KernelPowerKMeans(3, init=model.cluster_centers_, s_init=model.s_, random_state=0).fit(X)
+    from_data = quick(3, init=X[[0, 40, 80]], random_state=0).fit(X)
+    warm = quick(3, init=model.cluster_centers_, s_init=model.s_, random_state=0).fit(X)
     assert np.array_equal(warm.labels_, model.labels_)
     assert warm.n_iter_ <= 12
     assert from_data.inertia_ == pytest.approx(model.inertia_, rel=1e-2)
 
 
 def test_best_of_several_runs_is_kept():
-    fit = KernelPowerKMeans(6, init="random", s_init=-np.inf, n_init=5, random_state=0).fit(X)
+    fit = quick(6, init="random", s_init=-np.inf, n_init=5, random_state=0).fit(X)
     assert fit.inertia_ == pytest.approx(min(r["hard_objective"] for r in fit.restarts_))
 
 
 def test_random_state_reproduces_and_varies():
-    a, b = (KernelPowerKMeans(3, random_state=7).fit(X) for _ in range(2))
+    a, b = (quick(3, random_state=7).fit(X) for _ in range(2))
     assert np.array_equal(a.cluster_centers_, b.cluster_centers_)
-    c = KernelPowerKMeans(3, random_state=8).fit(X)
+    c = quick(3, random_state=8).fit(X)
     assert not np.array_equal(a.cluster_centers_, c.cluster_centers_)
-    KernelPowerKMeans(3, random_state=np.random.RandomState(0)).fit(X)
-    KernelPowerKMeans(3, random_state=np.random.default_rng(0)).fit(X)
+    quick(3, random_state=np.random.RandomState(0)).fit(X)
+    quick(3, random_state=np.random.default_rng(0)).fit(X)
 
 
 @pytest.mark.parametrize("feature_map", ["rff", "identity", "nystroem"])
@@ -191,23 +190,23 @@ def test_random_state_reproduces_and_varies():
 def test_sparse_rows_cluster_like_dense_ones(feature_map, dtype):
     rng = np.random.default_rng(0)
     data = np.round(X * (rng.random(X.shape) < 0.5), 2).astype(dtype)
-    dense = KernelPowerKMeans(3, feature_map=feature_map, random_state=0).fit(data)
+    dense = quick(3, feature_map=feature_map, random_state=0).fit(data)
     for container in (sparse.csr_array, sparse.csr_matrix, sparse.csc_array):
-        fit = KernelPowerKMeans(3, feature_map=feature_map, random_state=0).fit(container(data))
+        fit = quick(3, feature_map=feature_map, random_state=0).fit(container(data))
         assert fit.inertia_ == pytest.approx(dense.inertia_, rel=1e-3 if dtype == np.float32 else 1e-6)
         assert fit.transform(container(data)).dtype == dtype
         assert np.array_equal(fit.predict(container(data)), fit.labels_)
 
 
 def test_fitted_precision_rules():
-    fit = KernelPowerKMeans(3, random_state=0).fit(X.astype(np.float32))
+    fit = quick(3, random_state=0).fit(X.astype(np.float32))
     assert fit.transform(X).dtype == np.float32
     assert fit.predict_proba(X).dtype == np.float32
     assert fit.cluster_centers_.dtype == np.float32
 
 
 def test_pipeline_grid_search_and_cross_validation():
-    pipeline = make_pipeline(StandardScaler(), KernelPowerKMeans(3, random_state=0, max_iter=200))
+    pipeline = make_pipeline(StandardScaler(), quick(3, random_state=0, max_iter=200))
     assert np.all(np.isfinite(cross_val_score(pipeline, X, cv=3)))
     search = GridSearchCV(pipeline, {"kernelpowerkmeans__n_clusters": [2, 3]}, cv=2).fit(X)
     assert search.best_params_["kernelpowerkmeans__n_clusters"] in (2, 3)
@@ -220,7 +219,7 @@ def test_data_frames_in_and_out(library):
     frames = pytest.importorskip(library)
     names = [f"c{i}" for i in range(5)]
     frame = frames.DataFrame({name: X[:, i] for i, name in enumerate(names)})
-    fit = KernelPowerKMeans(3, random_state=0).set_output(transform=library).fit(frame)
+    fit = quick(3, random_state=0).set_output(transform=library).fit(frame)
     assert fit.feature_names_in_.tolist() == names
     out = fit.transform(frame)
     assert isinstance(out, frames.DataFrame)
@@ -236,18 +235,18 @@ def test_pickle_and_clone(model):
 
 def test_verbose_speaks_on_stderr(capsys):
     rows = np.random.default_rng(0).normal(size=(100, 9))
-    KernelPowerKMeans(3, feature_map="nystroem", random_state=0, verbose=2).fit(rows)
+    quick(3, feature_map="nystroem", random_state=0, verbose=2).fit(rows)
     out, err = capsys.readouterr()
     assert out == ""
     assert "n_components='auto': at least 48 landmarks, the outputs of ceil(4 log(2k)^3) = 24 for k=3" in err
     assert "critical exponent" in err
     assert "run 2 of 2: start k-means++" in err
     assert "distinct centroids 3" in err
-    KernelPowerKMeans(3, feature_map="rff", kernel="matern32", random_state=0, verbose=1).fit(X)
+    quick(3, feature_map="rff", kernel="matern32", random_state=0, verbose=1).fit(X)
     err = capsys.readouterr().err
     assert "the theorem does not cover kernel='matern32'" in err
     assert "clusters separate at every exponent below zero" in err or "critical exponent" in err
-    KernelPowerKMeans(3, random_state=0).fit(X)
+    quick(3, random_state=0).fit(X)
     assert capsys.readouterr() == ("", "")
 
 
@@ -274,7 +273,7 @@ class Recorder:
 def test_scikit_learn_callbacks():
     pytest.importorskip("sklearn.callback")
     recorder = Recorder()
-    fit = KernelPowerKMeans(3, feature_map="nystroem", random_state=0).set_callbacks(recorder).fit(X)
+    fit = quick(3, feature_map="nystroem", random_state=0).set_callbacks(recorder).fit(X)
     iterations = [metadata for name, metadata in recorder.tasks if name == "iteration"]
     assert len(iterations) >= fit.n_iter_
     assert set(iterations[0]) == {"s", "objective", "shift"}
@@ -282,21 +281,21 @@ def test_scikit_learn_callbacks():
     assert recorder.tasks[-1][0] == "fit"
 
     stopper = Recorder(stop_after=4)
-    fit = KernelPowerKMeans(3, feature_map="nystroem", random_state=0).set_callbacks(stopper).fit(X)
+    fit = quick(3, feature_map="nystroem", random_state=0).set_callbacks(stopper).fit(X)
     assert fit.n_iter_ == 4
     assert fit.status_ == "stopped by a callback"
 
     # a stop in the second run ends the fit, whichever run is kept
     first = next(i for i, (name, _) in enumerate(recorder.tasks) if name.startswith("run 1"))
     stopper = Recorder(stop_after=first + 3)
-    KernelPowerKMeans(3, feature_map="nystroem", random_state=0).set_callbacks(stopper).fit(X)
+    quick(3, feature_map="nystroem", random_state=0).set_callbacks(stopper).fit(X)
     assert len(stopper.tasks) == first + 5  # its run's end and the fit's
 
 
 def test_a_sample_far_from_all_landmarks_is_an_outlier():
     rng = np.random.default_rng(0)
     rows = np.concatenate([rng.normal(c, 1.0, (100, 8)) for c in (-3, 3)])
-    model = KernelPowerKMeans(2, membership="possibilistic", random_state=0).fit(rows)
+    model = quick(2, membership="possibilistic", random_state=0).fit(rows)
     far = rng.normal(0, 30, (5, 8))
     assert np.min(model.outlier_score(far)) > np.quantile(model.outlier_score(rows), 0.99)
     threshold = float(np.quantile(model.outlier_score(rows), 0.99))

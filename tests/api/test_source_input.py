@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import errno
+import functools
 import os
 import threading
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from threadpoolctl import threadpool_info
 
-from helpers import blobs, make_views
-from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, open_source
+from helpers import blobs, make_views, quick, quick_views
+from powerkmeans import open_source
 from powerkmeans.compute import blocks
 from powerkmeans.compute.engine import open_engine
 from powerkmeans.compute.executors.threads import BLOCKS_AHEAD
@@ -52,6 +54,12 @@ def save(folder, kind, rows=X):
     return path
 
 
+@functools.cache
+def of_the_array(budget):
+    engine = NumpyOptions(memory_budget=budget)
+    return quick(4, membership="possibilistic", random_state=0, engine=engine).fit(X)
+
+
 @pytest.mark.parametrize(
     ("kind", "budget"),
     [*((kind, 2**30) for kind in ("npy", "parquet", "feather", "zarr")), ("parquet", 2**15)],
@@ -59,9 +67,8 @@ def save(folder, kind, rows=X):
 )
 def test_fits_and_answers_are_those_of_the_array(tmp_path, kind, budget):
     source = open_source(save(tmp_path, kind))
-    options = NumpyOptions(memory_budget=budget)
-    of_array = KernelPowerKMeans(4, membership="possibilistic", random_state=0, engine=options).fit(X)
-    of_file = KernelPowerKMeans(4, membership="possibilistic", random_state=0, engine=options).fit(source)
+    of_array = of_the_array(budget)
+    of_file = clone(of_array).fit(source)
     assert np.array_equal(of_file.labels_, of_array.labels_)
     assert same(of_file.objective_, of_array.objective_)
     assert same(of_file.predict_proba(source), of_array.predict_proba(X))
@@ -73,8 +80,8 @@ def test_fits_and_answers_are_those_of_the_array(tmp_path, kind, budget):
 
 def test_views_from_files_and_arrays_together(tmp_path):
     source = open_source(save(tmp_path, "parquet"), columns=NAMES[3:])
-    expected = MultiViewPowerKMeans(4, feature_map="nystroem", random_state=0).fit({"a": X[:, :3], "b": X[:, 3:]})
-    found = MultiViewPowerKMeans(4, feature_map="nystroem", random_state=0).fit({"a": X[:, :3], "b": source})
+    expected = quick_views(4, feature_map="nystroem", random_state=0).fit({"a": X[:, :3], "b": X[:, 3:]})
+    found = quick_views(4, feature_map="nystroem", random_state=0).fit({"a": X[:, :3], "b": source})
     assert np.array_equal(found.labels_, expected.labels_)
     assert same(found.objective_, expected.objective_)
     assert np.array_equal(found.predict({"a": X[:, :3], "b": source}), expected.labels_)
@@ -82,16 +89,14 @@ def test_views_from_files_and_arrays_together(tmp_path):
 
 def test_views_are_columns_of_one_file(tmp_path):
     path = save(tmp_path, "parquet")
-    expected = MultiViewPowerKMeans(4, feature_map="nystroem", random_state=0).fit({"a": X[:, :3], "b": X[:, 3:]})
-    found = MultiViewPowerKMeans(
-        4, feature_map="nystroem", random_state=0, views={"a": slice(0, 3), "b": NAMES[3:]}
-    )
+    expected = quick_views(4, feature_map="nystroem", random_state=0).fit({"a": X[:, :3], "b": X[:, 3:]})
+    found = quick_views(4, feature_map="nystroem", random_state=0, views={"a": slice(0, 3), "b": NAMES[3:]})
     assert np.array_equal(found.fit_predict(open_source(path)), expected.labels_)
     assert np.array_equal(found.predict(open_source(path)), expected.labels_)
-    alone = MultiViewPowerKMeans(4, feature_map="nystroem", random_state=0).fit(open_source(path))
+    alone = quick_views(4, feature_map="nystroem", random_state=0).fit(open_source(path))
     assert alone.view_weights_.tolist() == [1.0]
     with pytest.raises(TypeError, match="open it from a path to choose columns of it"):
-        MultiViewPowerKMeans(4, views={"a": [0], "b": [1]}).fit(open_source(X))
+        quick_views(4, views={"a": [0], "b": [1]}).fit(open_source(X))
 
 
 def test_absent_rows_of_files_are_told_by_a_mask(tmp_path):
@@ -100,10 +105,8 @@ def test_absent_rows_of_files_are_told_by_a_mask(tmp_path):
     present[::3, 1] = False
     missing = X.copy()
     missing[::3] = np.nan
-    expected = MultiViewPowerKMeans(4, feature_map="nystroem", random_state=0).fit({"a": X, "b": missing})
-    found = MultiViewPowerKMeans(4, feature_map="nystroem", random_state=0).fit(
-        {"a": source, "b": source}, present=present
-    )
+    expected = quick_views(4, feature_map="nystroem", random_state=0).fit({"a": X, "b": missing})
+    found = quick_views(4, feature_map="nystroem", random_state=0).fit({"a": source, "b": source}, present=present)
     assert np.array_equal(found.labels_, expected.labels_)
     np.save(tmp_path / "missing.npy", missing)
     partly = {"a": source, "b": open_source(tmp_path / "missing.npy")}
@@ -116,14 +119,14 @@ def test_absent_rows_of_files_are_told_by_a_mask(tmp_path):
 def test_weights_may_be_given(tmp_path):
     weight = np.random.default_rng(0).integers(0, 3, len(X)).astype(np.float32)
     source = open_source(save(tmp_path, "npy"))
-    expected = KernelPowerKMeans(4, random_state=0).fit(X, sample_weight=weight)
-    found = KernelPowerKMeans(4, random_state=0).fit(source, sample_weight=weight)
+    expected = quick(4, random_state=0).fit(X, sample_weight=weight)
+    found = quick(4, random_state=0).fit(source, sample_weight=weight)
     assert same(found.objective_, expected.objective_)
 
 
 def test_columns_are_held_to_those_of_the_fit(tmp_path):
     path = save(tmp_path, "parquet")
-    model = KernelPowerKMeans(4, random_state=0).fit(open_source(path))
+    model = quick(4, random_state=0).fit(open_source(path))
     assert model.feature_names_in_.tolist() == NAMES
     with pytest.raises(ValueError, match="has the columns of the fit in another order"):
         model.predict(open_source(path, columns=NAMES[::-1]))
@@ -142,16 +145,16 @@ def test_a_nan_in_the_middle_is_named(tmp_path, kind):
     column = "2" if kind == "npy" else "'c2'"
     before = threading.active_count()
     with pytest.raises(ValueError, match=rf"rows.{kind}: NaN in row 333, column {column}"):
-        KernelPowerKMeans(4).fit(open_source(save(tmp_path, kind, rows)))
+        quick(4).fit(open_source(save(tmp_path, kind, rows)))
     assert threading.active_count() <= before + BLOCKS_AHEAD
 
 
 def test_a_file_that_changes_is_told(tmp_path):
     path = save(tmp_path, "npy")
     source = open_source(path)
-    model = KernelPowerKMeans(4, random_state=0).fit(source)
+    model = quick(4, random_state=0).fit(source)
     np.save(path, X[:200])
-    for call in (model.predict, KernelPowerKMeans(4).fit):
+    for call in (model.predict, quick(4).fit):
         with pytest.raises(SourceChangedError, match="changed while it was being read"):
             call(source)
 
@@ -159,15 +162,15 @@ def test_a_file_that_changes_is_told(tmp_path):
 def test_too_few_rows_and_constant_files(tmp_path):
     np.save(tmp_path / "few.npy", X[:3])
     with pytest.raises(ValueError, match="n_samples=3 should be >= n_clusters=4"):
-        KernelPowerKMeans(4).fit(open_source(tmp_path / "few.npy"))
+        quick(4).fit(open_source(tmp_path / "few.npy"))
     np.save(tmp_path / "constant.npy", np.ones((50, 2)))
     with pytest.raises(ValueError, match="All rows are equal"):
-        KernelPowerKMeans(4).fit(open_source(tmp_path / "constant.npy"))
+        quick(4).fit(open_source(tmp_path / "constant.npy"))
 
 
 def test_answers_go_to_a_file_as_they_come(tmp_path):
     source = open_source(save(tmp_path, "npy"))
-    model = KernelPowerKMeans(4, membership="possibilistic", random_state=0).fit(source)
+    model = quick(4, membership="possibilistic", random_state=0).fit(source)
     for name, function in [
         ("labels", model.predict),
         ("proba", model.predict_proba),
@@ -188,7 +191,7 @@ def test_answers_go_to_a_file_as_they_come(tmp_path):
 
 def test_a_full_disk_leaves_older_answers_intact(tmp_path, monkeypatch):
     source = open_source(save(tmp_path, "npy"))
-    model = KernelPowerKMeans(4, random_state=0).fit(source)
+    model = quick(4, random_state=0).fit(source)
     out = tmp_path / "labels.npy"
     model.predict(source, out=out)
     older = out.read_bytes()
@@ -245,7 +248,7 @@ def test_samples_of_files_too_long_for_all_hashes_are_fair(tmp_path):
 
 def test_answers_do_not_overwrite_the_rows(tmp_path):
     path = save(tmp_path, "npy")
-    model = KernelPowerKMeans(4, random_state=0).fit(X)
+    model = quick(4, random_state=0).fit(X)
     before = path.read_bytes()
     for rows in (open_source(path), np.load(path, mmap_mode="r")):
         with pytest.raises(ValueError, match="is the file that the rows are read from; name another"):
@@ -256,15 +259,15 @@ def test_answers_do_not_overwrite_the_rows(tmp_path):
 def test_paths_are_not_data(tmp_path):
     path = str(save(tmp_path, "npy"))
     with pytest.raises(TypeError, match=r"open it with powerkmeans\.open_source\("):
-        KernelPowerKMeans(4).fit(path)
+        quick(4).fit(path)
     with pytest.raises(TypeError, match=r"open it with powerkmeans\.open_source\("):
-        MultiViewPowerKMeans(4).fit({"a": path, "b": path})
+        quick_views(4).fit({"a": path, "b": path})
     with pytest.raises(TypeError, match=r"open it with powerkmeans\.open_source\("):
-        MultiViewPowerKMeans(4).fit(path)
+        quick_views(4).fit(path)
 
 
 def test_a_bad_name_holds_nothing(tmp_path):
-    model = KernelPowerKMeans(4, random_state=0).fit(X)
+    model = quick(4, random_state=0).fit(X)
     before = [lib["num_threads"] for lib in threadpool_info()]
     with pytest.raises(ValueError, match=r"must end in \.npy") as caught:
         model.predict(X, out=tmp_path / "labels.txt")

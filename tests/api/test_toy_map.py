@@ -11,7 +11,8 @@ from scipy import sparse
 
 import map_suite
 import powerkmeans
-from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, choose_k, open_source
+from helpers import quick, quick_views
+from powerkmeans import choose_k, open_source
 from powerkmeans.cli import main as command
 from powerkmeans.features.maps.base import BaseMap, MapKind, MapWords, check_columns
 from powerkmeans.features.maps.packing import PRECISIONS, ArrayEntry, Packing, PlainEntry, always
@@ -86,7 +87,7 @@ def same_partition(a, b):
 
 
 def model(**parameters):
-    return KernelPowerKMeans(3, feature_map="toy", random_state=0, **parameters)
+    return quick(3, feature_map="toy", random_state=0, **parameters)
 
 
 @pytest.mark.parametrize(
@@ -126,11 +127,11 @@ def test_several_views(membership):
     X, truth = clusters()
     views = {"left": X[:, :2], "right": X[:, 2:], "all": X}
     maps = {"left": "toy", "right": "rff", "all": "toy"}
-    fitted = MultiViewPowerKMeans(3, feature_map=maps, membership=membership, random_state=0).fit(views)
+    fitted = quick_views(3, feature_map=maps, membership=membership, random_state=0).fit(views)
     assert same_partition(fitted.labels_, truth)
     assert np.array_equal(fitted.predict(views), fitted.labels_)
     assert fitted.predict_proba(views).sum(axis=1) == pytest.approx(1)
-    beside = MultiViewPowerKMeans(3, feature_map={"left": "toy", "all": "exact"}, random_state=0).fit(views)
+    beside = quick_views(3, feature_map={"left": "toy", "all": "exact"}, random_state=0).fit(views)
     assert same_partition(beside.labels_, truth)
 
 
@@ -139,7 +140,7 @@ def test_it_is_saved_and_loaded(tmp_path):
     for fitted, rows in (
         (model().fit(X), X),
         (
-            MultiViewPowerKMeans(3, feature_map="toy", random_state=0).fit([X[:, :2], X[:, 2:]]),
+            quick_views(3, feature_map="toy", random_state=0).fit([X[:, :2], X[:, 2:]]),
             [X[:, :2], X[:, 2:]],
         ),
     ):

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import powerkmeans
-from helpers import blobs, make_present
-from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, critical_exponent
+from helpers import blobs, make_present, quick, quick_views
+from powerkmeans import critical_exponent
 from powerkmeans.cli.options import MEMBERSHIPS as LISTED
 from powerkmeans.cli.options import Registered
 from powerkmeans.metrics import clustering_accuracy
@@ -38,7 +38,7 @@ def test_one_view(feature_map, tmp_path):
         "feature_map": feature_map,
         "reference_distance": "median" if feature_map == "identity" else "global",
     }
-    model = KernelPowerKMeans(4, membership="welsch", random_state=0, **settings).fit(X)
+    model = quick(4, membership="welsch", random_state=0, **settings).fit(X)
     typical = y >= 0
     assert clustering_accuracy(y[typical], model.labels_[typical]) > 0.95
     assert np.array_equal(model.predict(X), model.labels_)
@@ -57,12 +57,12 @@ def test_one_view(feature_map, tmp_path):
 
 
 def test_a_membership_that_is_not_registered_is_refused_on_load(tmp_path, monkeypatch):
-    KernelPowerKMeans(4, membership="welsch", random_state=0).fit(with_outliers()[0]).save(tmp_path / "model.npz")
+    quick(4, membership="welsch", random_state=0).fit(with_outliers()[0]).save(tmp_path / "model.npz")
     monkeypatch.delitem(MEMBERSHIPS, Welsch.name)
     with pytest.raises(ValueError, match="welsch"):
         powerkmeans.load(tmp_path / "model.npz")
     with pytest.raises(ValueError, match="'membership' parameter must be one of 'auto', 'fuzzy', 'possibilistic'"):
-        KernelPowerKMeans(4, membership="welsch").fit(with_outliers()[0])
+        quick(4, membership="welsch").fit(with_outliers()[0])
 
 
 def several_views():
@@ -74,7 +74,7 @@ def several_views():
 
 def test_several_views_with_missing_ones(tmp_path):
     views, present, y = several_views()
-    model = MultiViewPowerKMeans(4, membership="welsch", random_state=0).fit(views, present=present)
+    model = quick_views(4, membership="welsch", random_state=0).fit(views, present=present)
     assert clustering_accuracy(y, model.labels_) > 0.9
     assert np.all(model.reference_distance_ > 0)
     assert np.array_equal(model.predict(views, present=present), model.labels_)
@@ -89,7 +89,7 @@ def test_engines_agree(feature_map):
     """The compiled pass does not know it and leaves it to the plain one; the compiled map may still be used."""
     X, _ = with_outliers()
     fits = [
-        KernelPowerKMeans(4, membership="welsch", feature_map=feature_map, engine=engine, random_state=0).fit(X)
+        quick(4, membership="welsch", feature_map=feature_map, engine=engine, random_state=0).fit(X)
         for engine in ("numpy", "auto")
     ]
     assert np.array_equal(fits[0].labels_, fits[1].labels_)
@@ -99,7 +99,7 @@ def test_engines_agree(feature_map):
 
 def test_a_stream_and_the_critical_exponent():
     X, _ = with_outliers()
-    model = KernelPowerKMeans(4, membership="welsch", random_state=0)
+    model = quick(4, membership="welsch", random_state=0)
     for start in range(0, len(X), 50):
         model.partial_fit(X[start : start + 50])
     assert len(np.unique(model.fit(X).labels_)) == 4
@@ -109,7 +109,7 @@ def test_a_stream_and_the_critical_exponent():
 @pytest.mark.parametrize("choice", ["median", "within", 3.0])
 def test_every_reference_distance(choice):
     X, _ = with_outliers()
-    model = KernelPowerKMeans(4, membership="welsch", feature_map="identity", reference_distance=choice)
+    model = quick(4, membership="welsch", feature_map="identity", reference_distance=choice)
     assert model.fit(X).reference_distance_ > 0
 
 

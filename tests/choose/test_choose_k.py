@@ -36,8 +36,8 @@ def task_on(*arrays, k=6, present=None, **parameters):
 @pytest.fixture(scope="module")
 def found():
     """Four clear clusters."""
-    X, _ = make_blobs(160, centers=4, n_features=6, random_state=1)
-    return choose_k(X, k_max=6, random_state=0)
+    X, _ = make_blobs(120, centers=4, n_features=6, random_state=1)
+    return choose_k(X, k_max=5, random_state=0)
 
 
 # the whole
@@ -46,7 +46,7 @@ def found():
 def test_clear_clusters_are_found_and_all_criteria_agree(found):
     assert found.k == 4
     assert list(found.table) == COLUMNS
-    assert found.table["k"].tolist() == [2, 3, 4, 5, 6]
+    assert found.table["k"].tolist() == [2, 3, 4, 5]
     for column in ("gap", "stability", "silhouette", "stretch", "score"):
         assert found.table[column][2] == np.max(found.table[column])
     assert "k=4 leaves" in found.reason
@@ -69,25 +69,25 @@ def test_nothing_stands_out_of_noise():
 
 def test_several_views_with_gaps_and_noise():
     rng = np.random.default_rng(0)
-    y = rng.integers(3, size=150)
-    views = {"a": 4 * rng.normal(size=(3, 5))[y] + rng.normal(size=(150, 5)), "b": rng.normal(size=(150, 4))}
+    y = rng.integers(3, size=100)
+    views = {"a": 4 * rng.normal(size=(3, 5))[y] + rng.normal(size=(100, 5)), "b": rng.normal(size=(100, 4))}
     views["a"][::10] = np.nan
     assert choose_k(views, k_max=5, random_state=0).k == 3
 
 
 def test_one_table_with_views_is_the_same_as_its_views_apart():
-    X, _ = blobs(3, 6, 30)
+    X, _ = blobs(3, 6, 20)
     apart = choose_k({"a": X[:, :4], "b": X[:, 4:]}, k_max=3, random_state=0)
     together = choose_k(X, k_max=3, views={"a": slice(0, 4), "b": [4, 5]}, random_state=0)
     # columns of one table lie otherwise in memory; the cost is a share of the scatter, after at most 300
-    # passes over at most 90 landmarks per view
-    assert apart.table["cost"] == pytest.approx(together.table["cost"], rel=0, abs=rounding(90, 2 * 90, 300))
+    # passes over at most 60 landmarks per view
+    assert apart.table["cost"] == pytest.approx(together.table["cost"], rel=0, abs=rounding(60, 2 * 60, 300))
 
 
 def test_the_same_seed_gives_the_same_bits_and_the_order_of_rows_does_not_matter(found):
-    X, _ = make_blobs(160, centers=4, n_features=6, random_state=1)
-    again = choose_k(X, k_max=6, random_state=0)
-    shuffled = choose_k(X[RNG.permutation(160)], k_max=6, random_state=0)
+    X, _ = make_blobs(120, centers=4, n_features=6, random_state=1)
+    again = choose_k(X, k_max=5, random_state=0)
+    shuffled = choose_k(X[RNG.permutation(120)], k_max=5, random_state=0)
     for column in COLUMNS:
         assert np.array_equal(found.table[column], again.table[column])
         # where groups part, rounding grows

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from command_helpers import LANDMARKS, K, N, ids, leftovers, read_csv, rows, write_csv
+from command_helpers import ANNEAL_FACTOR, LANDMARKS, K, N, ids, leftovers, read_csv, rows, write_csv
 
 import powerkmeans
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
@@ -55,7 +55,9 @@ def test_the_fit_is_the_estimators_own_on_scaled_columns(run, table, tmp_path):
     run("fit", table, "--id", "id", "-k", K, "-o", "out", "--seed", 3, "--feature-map", "rff")
     values = rows()[1]
     scaled = (values - values.mean(axis=0)) / values.std(axis=0)
-    expected = KernelPowerKMeans(K, feature_map="rff", membership="possibilistic", random_state=3).fit(scaled)
+    expected = KernelPowerKMeans(
+        K, feature_map="rff", membership="possibilistic", anneal_factor=ANNEAL_FACTOR, random_state=3
+    ).fit(scaled)
     model = powerkmeans.load(tmp_path / "out/model.npz")
     assert np.array_equal(model.labels_, expected.labels_)
     assert model.inertia_ == pytest.approx(expected.inertia_)
@@ -138,7 +140,7 @@ def test_several_files_are_views_that_ids_align(run, tmp_path):
     whole = np.full((2, N, 2), np.nan)
     whole[0, :50], whole[1, 10:] = values[:50, :2], values[10:, 2:]
     scaled = {n: (v - np.nanmean(v, 0)) / np.nanstd(v, 0) for n, v in zip(("left", "right"), whole, strict=True)}
-    expected = MultiViewPowerKMeans(K, feature_map="rff", random_state=0).fit(scaled)
+    expected = MultiViewPowerKMeans(K, feature_map="rff", anneal_factor=ANNEAL_FACTOR, random_state=0).fit(scaled)
     assert dict(zip(labels["id"], map(int, labels["cluster"]), strict=True)) == dict(
         zip(ids(), expected.labels_.tolist(), strict=True)
     )
@@ -200,8 +202,8 @@ def test_a_dry_run_reckons_with_the_sample_that_is_annealed(run, tmp_path):
     rng = np.random.default_rng(0)
     np.save(tmp_path / "small.npy", rng.normal(size=(2000, 3)))
     np.save(tmp_path / "large.npy", rng.normal(size=(200_000, 3)).astype(np.float32))
-    small = run("fit", "small.npy", "-k", 2, "--dry-run", "--json").json
-    large = run("fit", "large.npy", "-k", 2, "--dry-run", "--json").json
+    small = run("fit", "small.npy", "-k", 2, "--dry-run", "--json", *LANDMARKS).json
+    large = run("fit", "large.npy", "-k", 2, "--dry-run", "--json", *LANDMARKS).json
     assert (small["probe_rows"], large["probe_rows"]) == (2000, 4000)
     assert large["data_bytes"] == 50 * small["data_bytes"]
     assert large["seconds"] < 100 * large["probe_seconds"]  # not 200 times: the annealing sees a sample

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from command_helpers import LANDMARKS, K, read_csv, write_csv
+from command_helpers import ANNEAL_FACTOR, LANDMARKS, QUICK, K, read_csv, write_csv
 
 import powerkmeans
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
@@ -78,13 +78,13 @@ def test_each_view_may_have_a_metric_of_its_own(run, texts, tmp_path):
     plain = np.random.default_rng(0).normal(size=(len(TRUTH), 2)) + 4 * TRUTH[:, None]
     write_csv(tmp_path / "plain.csv", None, ["x", "y"], plain)
     views = {"texts": counts(), "plain": plain}
-    settings = {"feature_map": "nystroem", "metric": {"texts": "cosine"}}
+    settings = {"feature_map": "nystroem", "metric": {"texts": "cosine"}, "anneal_factor": ANNEAL_FACTOR}
     expected = MultiViewPowerKMeans(K, random_state=0, **settings).fit(views)
     (tmp_path / "c.toml").write_text('metric = \'{"texts": "cosine"}\'\n')
     for options in (["--metric", '{"texts": "cosine"}'], ["--config", "c.toml"]):
         done = run(
             "fit", texts, "plain.csv", "-k", K, "--scale", "none", "-o", "out", "--overwrite", "--json", *options,
-            *LANDMARKS,
+            *LANDMARKS, *QUICK,
         )  # fmt: skip
         assert done.json["metric"] == {"texts": "cosine"}
         assert np.array_equal(labels(tmp_path / "out/labels.csv"), expected.labels_)

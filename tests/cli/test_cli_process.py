@@ -26,7 +26,7 @@ def fitting(*args):
     time.sleep(60)
 {patch}
 from powerkmeans.cli import main
-sys.argv = ["powerkmeans", "fit", "t.npy", "-k", "3", "-o", "out"]
+sys.argv = ["powerkmeans", "fit", "t.npy", "-k", "3", "-o", "out", "--feature-map", "identity"]
 sys.exit(main())
 """
 IN_READING = "fit.read_inputs = fitting"
@@ -34,17 +34,21 @@ IN_THE_FIT = "fit.fit_estimator = fitting"
 IN_WRITING = "fit.save_bundle = fitting"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def environment():
     path = os.pathsep.join([str(SOURCE), os.environ.get("PYTHONPATH", "")])
     return {**os.environ, "PYTHONPATH": path, "COLUMNS": "100", "TERM": "xterm-256color"}
 
 
+def with_table(folder):
+    rng = np.random.default_rng(0)
+    np.save(folder / "t.npy", rng.normal(size=(90, 3)) + 8 * (np.arange(90) % 3)[:, None])
+    return folder
+
+
 @pytest.fixture
 def folder(tmp_path):
-    rng = np.random.default_rng(0)
-    np.save(tmp_path / "t.npy", rng.normal(size=(90, 3)) + 8 * (np.arange(90) % 3)[:, None])
-    return tmp_path
+    return with_table(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -87,10 +91,18 @@ def test_an_interrupt_before_anything_has_begun(environment):
     assert (done.returncode, done.stderr) == (130, "Error: Interrupted; nothing was begun.\n")
 
 
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory, environment):
+    """A folder with a table and the answers of a fit, and what the command said into a pipe."""
+    folder = with_table(tmp_path_factory.mktemp("fitted"))
+    fit = [*COMMAND, "fit", "t.npy", "-k", "3", "-o", "out", "--feature-map", "identity"]
+    return folder, subprocess.run(fit, cwd=folder, env=environment, capture_output=True, text=True, check=True)
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="only Linux has a device that is always full")
-def test_an_answer_that_nowhere_has_room_for(folder, environment):
-    subprocess.run([*COMMAND, "fit", "t.npy", "-k", "3", "-q"], cwd=folder, env=environment, check=True)
-    predict = [*COMMAND, "predict", "powerkmeans_output/model.npz", "t.npy"]
+def test_an_answer_that_nowhere_has_room_for(fitted, environment):
+    folder, _ = fitted
+    predict = [*COMMAND, "predict", "out/model.npz", "t.npy"]
     with open("/dev/full", "w") as full:
         done = subprocess.run(
             predict, cwd=folder, env=environment, stdout=full, stderr=subprocess.PIPE, text=True, check=False
@@ -125,9 +137,8 @@ def test_without_click_the_way_to_install_it_is_told(environment):
     )
 
 
-def test_in_a_pipe_there_are_answers_and_no_bars_and_a_closed_one_is_no_error(folder, environment):
-    fit = [*COMMAND, "fit", "t.npy", "-k", "3", "-o", "out"]
-    done = subprocess.run(fit, cwd=folder, env=environment, capture_output=True, text=True, check=True)
+def test_in_a_pipe_there_are_answers_and_no_bars_and_a_closed_one_is_no_error(fitted, environment):
+    folder, done = fitted
     assert "\x1b" not in done.stdout + done.stderr
     assert all(line == line.rstrip() for line in done.stdout.splitlines())
     predict = [*COMMAND, "predict", "out/model.npz", "t.npy"]

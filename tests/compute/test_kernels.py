@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from helpers import blobs, make_engine, make_present, make_problem, make_views
-from powerkmeans import KernelPowerKMeans
+from helpers import blobs, make_engine, make_present, make_problem, make_views, quick
 from powerkmeans.compute import passes
 from powerkmeans.compute.engine import open_engine
 from powerkmeans.compute.native.compiled import CompiledPass, FastMap, FusedPass, RawInput
@@ -213,9 +212,7 @@ def test_rows_that_overflow_are_named(compiled):
 @pytest.mark.parametrize("membership", ["fuzzy", "possibilistic"])
 def test_fits_agree_with_those_of_numpy(membership):
     X, _ = blobs(4, size=100, spread=1.0)
-    fits = [
-        KernelPowerKMeans(4, membership=membership, random_state=0, engine=e).fit(X) for e in ("numpy", "auto")
-    ]
+    fits = [quick(4, membership=membership, random_state=0, engine=e).fit(X) for e in ("numpy", "auto")]
     assert np.array_equal(fits[0].labels_, fits[1].labels_)
     assert fits[0].objective_ == pytest.approx(fits[1].objective_, rel=1e-9)
 
@@ -231,8 +228,8 @@ def test_without_a_library_there_is_numpy(monkeypatch):
         available_passes("compiled", np)
     X, _ = blobs()
     with pytest.raises(ValueError, match="kernel='compiled' is not available"):
-        KernelPowerKMeans(3, engine="compiled").fit(X)
-    assert KernelPowerKMeans(3, random_state=0).fit(X).n_iter_ > 0
+        quick(3, engine="compiled").fit(X)
+    assert quick(3, random_state=0).fit(X).n_iter_ > 0
 
 
 @pytest.mark.parametrize("name", ["numpy", *BUILT])
@@ -282,8 +279,6 @@ def test_exponents_beyond_single_precision_are_limits(name, s):
 def test_typicality_of_samples_near_a_centroid_keeps_its_digits():
     rng = np.random.default_rng(0)
     X = np.concatenate([c + 1e-3 * rng.normal(size=(50, 4)) for c in rng.normal(size=(3, 4))]).astype(np.float32)
-    model = KernelPowerKMeans(
-        3, feature_map="identity", membership="possibilistic", fuzziness=10.0, random_state=0
-    ).fit(X)
+    model = quick(3, feature_map="identity", membership="possibilistic", fuzziness=10.0, random_state=0).fit(X)
     ratio = np.min(model.transform(X), axis=1) ** 2 / model.reference_distance_
     assert np.allclose(model.typicality(X), 1 / (1 + ratio ** (1 / 9)), rtol=0.01)

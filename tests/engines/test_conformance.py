@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 
@@ -95,13 +96,9 @@ def literal_statistics(views, weight, parameters, problem, s, present=None):
     }
 
 
-@pytest.mark.parametrize("membership", [("fuzzy", 2.0), ("possibilistic", 2.0), ("possibilistic", 1.6)])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("missing", [0.0, 0.5])
-@pytest.mark.parametrize(("engine_name", "code"), PAIRS)
-def test_statistics_are_the_literal_sums(small_blocks, engine_name, code, membership, dtype, missing):
-    options = OPTIONS[engine_name]
-    kernel = block_statistics if code == "numpy" else CompiledPass(code).sums
+@functools.cache
+def literal_case(membership, missing):
+    """Views, weights, a mask, a problem with parameters, and the sums at s = -3."""
     rng = np.random.default_rng(0)
     views = [rng.normal(size=(300, 3)), rng.normal(size=(300, 4))]
     weight = rng.uniform(0.5, 2, 300)
@@ -109,6 +106,17 @@ def test_statistics_are_the_literal_sums(small_blocks, engine_name, code, member
     parameters = Parameters(rng.normal(size=(4, 7)), np.array([0.4, 0.6]))
     present = make_present(300, 2, rng, missing) if missing else None
     expected = literal_statistics(views, weight, parameters, problem, -3.0, present)
+    return views, weight, present, problem, parameters, expected
+
+
+@pytest.mark.parametrize("membership", [("fuzzy", 2.0), ("possibilistic", 2.0), ("possibilistic", 1.6)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("missing", [0.0, 0.5])
+@pytest.mark.parametrize(("engine_name", "code"), PAIRS)
+def test_statistics_are_the_literal_sums(small_blocks, engine_name, code, membership, dtype, missing):
+    options = OPTIONS[engine_name]
+    kernel = block_statistics if code == "numpy" else CompiledPass(code).sums
+    views, weight, present, problem, parameters, expected = literal_case(membership, missing)
     given = [v.astype(dtype) for v in views]
     engine = make_engine(given, weight.astype(dtype), options, keep=True, present=present)
     assert len(engine.raw_blocks) > 2
@@ -185,6 +193,8 @@ def test_same_bits_for_any_number_of_threads(small_blocks, dtype, membership, bu
             membership=membership,
             random_state=0,
             engine=NumpyOptions(n_threads=n, memory_budget=budget, kernel=engine),
+            n_components=60,
+            anneal_factor=1.4,
             max_iter=80,
             tol=1.0,
             n_init="auto" if budget else 1,  # features anew in every small block take their time
@@ -229,8 +239,8 @@ def test_overlapping_fits_leave_limits_and_the_global_generator_alone():
     def work(seed):
         try:
             for _ in range(3):
-                KernelPowerKMeans(3, feature_map="nystroem", random_state=seed).fit(X)
-                KernelPowerKMeans(3, feature_map="nystroem").fit(X)
+                for state in (seed, None):
+                    KernelPowerKMeans(3, feature_map="nystroem", random_state=state, anneal_factor=1.3).fit(X)
         except Exception as error:
             errors.append(error)
 

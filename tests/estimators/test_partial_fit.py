@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import warnings
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import powerkmeans
@@ -23,6 +25,8 @@ from powerkmeans.models.online import mixing_weight, rows_to_begin
 
 X, Y = blobs(6, 8, 500, 2.0)
 X = X[np.random.default_rng(0).permutation(len(X))]
+# annealing takes most of the time of the first chunks, and how fine its steps are does not matter here
+kernel, several = (functools.partial(cls, anneal_factor=1.5) for cls in (KernelPowerKMeans, MultiViewPowerKMeans))
 
 
 def epochs(model, rows, size, n_epochs=3, seed=0, **extra):
@@ -38,14 +42,19 @@ def hard_cost(model, rows):
     return float(np.sum(np.min(model.transform(rows), axis=1) ** 2))
 
 
+@functools.cache
+def fitted_at_once(n_rows, membership, feature_map):
+    parameters = {"membership": membership, "feature_map": feature_map, "bandwidth": 10.0, "random_state": 0}
+    return kernel(6, **parameters).fit(X[:n_rows])
+
+
 @pytest.mark.parametrize("size", [7, 100, 2500])
 @pytest.mark.parametrize("membership", ["fuzzy", "possibilistic"])
 @pytest.mark.parametrize("feature_map", ["identity", "rff"])
 def test_a_few_epochs_end_within_a_hundredth_of_the_batch_objective(size, membership, feature_map):
-    parameters = {"membership": membership, "feature_map": feature_map, "bandwidth": 10.0, "random_state": 0}
     rows = X[: 150 * size]  # all but for the smallest chunks
-    batch = KernelPowerKMeans(6, **parameters).fit(rows)
-    stream = epochs(KernelPowerKMeans(6, **parameters), rows, size)
+    batch = fitted_at_once(len(rows), membership, feature_map)
+    stream = epochs(clone(batch), rows, size)
     # the maps were drawn from other rows, so costs are compared where they are the same thing
     if feature_map == "identity":
         assert hard_cost(stream, rows) <= 1.01 * hard_cost(batch, rows)
@@ -59,8 +68,8 @@ def test_a_few_epochs_end_within_a_hundredth_of_the_batch_objective(size, member
 def test_the_objective_at_a_given_exponent_is_that_of_the_batch(size, membership):
     parameters = {"membership": membership, "feature_map": "identity", "reference_distance": 20.0}
     parameters |= {"s_init": -5.0, "anneal_factor": 1.0, "init": X[[0, 1, 4, 5, 8, 9]], "random_state": 0}
-    batch = KernelPowerKMeans(6, **parameters).fit(X)
-    stream = epochs(KernelPowerKMeans(6, **parameters), X, size)
+    batch = kernel(6, **parameters).fit(X)
+    stream = epochs(kernel(6, **parameters), X, size)
     assert stream.s_ == batch.s_ == -5.0
     assert -stream.score(X) <= 1.01 * -batch.score(X)
     assert stream.objective_ / stream._fit.stream.weight == pytest.approx(-batch.score(X), rel=0.02)
@@ -71,8 +80,8 @@ def test_several_views_with_rows_missing_from_some():
     rng = np.random.default_rng(1)
     views = {"a": X[:, :4].copy(), "b": X[:, 4:].copy(), "noise": rng.normal(size=(len(X), 3))}
     views["b"][rng.random(len(X)) < 0.2] = np.nan
-    batch = MultiViewPowerKMeans(6, feature_map="rff", random_state=0).fit(views)  # landmarks: of the first chunk
-    stream = MultiViewPowerKMeans(6, feature_map="rff", random_state=0)
+    batch = several(6, feature_map="rff", random_state=0).fit(views)  # landmarks: of the first chunk
+    stream = several(6, feature_map="rff", random_state=0)
     for _ in range(3):
         order = rng.permutation(len(X))
         for start in range(0, len(X), 200):
@@ -84,7 +93,7 @@ def test_several_views_with_rows_missing_from_some():
 
 
 def test_one_step_is_that_of_the_paper_text():
-    model = KernelPowerKMeans(3, feature_map="identity", s_init=-4.0, random_state=0).fit(X[:300])
+    model = kernel(3, feature_map="identity", s_init=-4.0, random_state=0).fit(X[:300])
     means = model._fit.model.maps[0].mean
     before, stream = model.cluster_centers_.copy() - means, model._fit.stream
     expected = online_step(
@@ -117,7 +126,7 @@ def test_how_rows_are_cut_into_chunks_does_not_matter(seen, sizes, n_clusters):
 @settings(deadline=None, max_examples=10)
 @given(st.integers(1, 40))
 def test_chunks_of_any_size_give_answers_as_soon_as_they_can(size):
-    model = KernelPowerKMeans(3, feature_map="nystroem", random_state=0)
+    model = kernel(3, feature_map="nystroem", random_state=0)
     for start in range(0, 120, size):
         chunk = X[start : start + size]
         assert model.partial_fit(chunk) is model
@@ -131,10 +140,10 @@ def test_chunks_of_any_size_give_answers_as_soon_as_they_can(size):
 
 def test_the_beginning_is_a_fit_to_the_rows_so_far():
     n = rows_to_begin(4)
-    model = KernelPowerKMeans(4, random_state=0)
+    model = kernel(4, random_state=0)
     for start in range(0, n, 100):
         model.partial_fit(X[start : min(start + 100, n)])
-    assert np.array_equal(model.labels_, KernelPowerKMeans(4, random_state=0).fit(X[:n]).labels_)
+    assert np.array_equal(model.labels_, kernel(4, random_state=0).fit(X[:n]).labels_)
     assert len(model.stream_history_["drift"]) == 0
     model.partial_fit(X[n : n + 50])
     assert len(model.labels_) == 50
@@ -142,7 +151,7 @@ def test_the_beginning_is_a_fit_to_the_rows_so_far():
 
 
 def test_drift_is_reported():
-    model = KernelPowerKMeans(6, feature_map="identity", random_state=0).fit(X[:2000])
+    model = kernel(6, feature_map="identity", random_state=0).fit(X[:2000])
     assert model.drift_ == 0.0
     model.partial_fit(X[2000:])
     assert abs(model.drift_) < 0.1
@@ -158,7 +167,7 @@ def test_drift_is_reported():
 
 
 def test_a_stream_goes_on_from_a_fit_and_fit_begins_anew():
-    model = KernelPowerKMeans(6, feature_map="nystroem", random_state=0).fit(X)
+    model = kernel(6, feature_map="nystroem", random_state=0).fit(X)
     before = model.inertia_
     model.partial_fit(X[:100])
     assert model.inertia_ == pytest.approx(before, rel=0.05)
@@ -171,17 +180,14 @@ def test_a_stream_goes_on_from_a_fit_and_fit_begins_anew():
 
 def test_weights_equal_repetition():
     weight = np.random.default_rng(0).integers(1, 4, 200).astype(float)
-    weighted, repeated = (KernelPowerKMeans(6, feature_map="nystroem", random_state=0).fit(X) for _ in range(2))
+    weighted, repeated = (kernel(6, feature_map="nystroem", random_state=0).fit(X) for _ in range(2))
     weighted.partial_fit(X[:200], sample_weight=weight)
     repeated.partial_fit(np.repeat(X[:200], weight.astype(int), axis=0))
     assert np.allclose(weighted.cluster_centers_, repeated.cluster_centers_, rtol=1e-10, atol=1e-12)
 
 
 def test_rows_of_every_engine_are_learnt_alike():
-    models = [
-        KernelPowerKMeans(6, feature_map="nystroem", random_state=0, engine=e).fit(X[:1500])
-        for e in ("numpy", "auto")
-    ]
+    models = [kernel(6, feature_map="nystroem", random_state=0, engine=e).fit(X[:1500]) for e in ("numpy", "auto")]
     for model in models:
         for start in range(1500, 3000, 250):
             model.partial_fit(X[start : start + 250])
@@ -189,20 +195,20 @@ def test_rows_of_every_engine_are_learnt_alike():
 
 
 def test_a_beginning_that_says_nothing_is_waited_through():
-    model = KernelPowerKMeans(2, feature_map="nystroem", random_state=0)
+    model = kernel(2, feature_map="nystroem", random_state=0)
     for _ in range(5):
         model.partial_fit(np.zeros((4, 8)))
     with pytest.raises(NotFittedError):
         model.predict(X[:3])
     model.partial_fit(X[:500]).partial_fit(X[500:1200])
     assert len(np.unique(model.predict(X))) == 2
-    constant = KernelPowerKMeans(2, feature_map="nystroem", random_state=0)
+    constant = kernel(2, feature_map="nystroem", random_state=0)
     with pytest.raises(ValueError, match="All rows are equal"):
         constant.partial_fit(np.zeros((rows_to_begin(2), 8)))
 
 
 def test_rows_that_cannot_be_fitted_leave_the_model_of_those_before():
-    model = KernelPowerKMeans(2, feature_map="identity", random_state=0).partial_fit(X[:10])
+    model = kernel(2, feature_map="identity", random_state=0).partial_fit(X[:10])
     labels = model.predict(X[:50])
     model.partial_fit(np.full((10, 8), 1e200))  # squared distances overflow
     assert model.n_samples_seen_ == 20
@@ -211,7 +217,7 @@ def test_rows_that_cannot_be_fitted_leave_the_model_of_those_before():
 
 def test_chunks_must_be_of_one_make(tmp_path):
     for first in (X[:2], X):  # collecting, learning
-        model = KernelPowerKMeans(3, feature_map="nystroem", random_state=0).partial_fit(first)
+        model = kernel(3, feature_map="nystroem", random_state=0).partial_fit(first)
         with pytest.raises(ValueError, match="X has 7 features, but KernelPowerKMeans is expecting 8 features"):
             model.partial_fit(X[:5, :7])
         assert model.n_features_in_ == 8
@@ -220,19 +226,19 @@ def test_chunks_must_be_of_one_make(tmp_path):
         with pytest.raises(ValueError, match="0 sample"):
             model.partial_fit(X[:0])
         model.partial_fit(X[:5])
-    views = MultiViewPowerKMeans(3).partial_fit({"a": X[:2, :3], "b": X[:2, 3:]})
+    views = several(3).partial_fit({"a": X[:2, :3], "b": X[:2, 3:]})
     with pytest.raises(ValueError, match=r"This chunk has the views 'a' \(2 columns\), 'b'.* began with 'a' \(3"):
         views.partial_fit({"a": X[:2, :2], "b": X[:2, 3:]})
     np.save(tmp_path / "rows.npy", X)
     with pytest.raises(TypeError, match=r"for rows in source\.blocks"):
-        KernelPowerKMeans(3).partial_fit(open_source(tmp_path / "rows.npy"))
+        kernel(3).partial_fit(open_source(tmp_path / "rows.npy"))
     with pytest.raises(ValueError, match=r"s_init=5\.0 must be negative"):
-        KernelPowerKMeans(3, s_init=5.0).partial_fit(X[:2])
+        kernel(3, s_init=5.0).partial_fit(X[:2])
 
 
 def test_a_file_is_streamed_by_its_blocks(tmp_path):
     np.save(tmp_path / "rows.npy", X)
-    model = KernelPowerKMeans(6, random_state=0)
+    model = kernel(6, random_state=0)
     for rows in open_source(tmp_path / "rows.npy").blocks(450):
         model.partial_fit(rows)
     assert model.n_samples_seen_ == len(X)
@@ -255,7 +261,7 @@ def chunks_of(kind):
 @pytest.mark.parametrize("n_before", [5, 8, 120])  # after an early fit, further on, and after the beginning
 def test_a_stream_goes_on_from_a_file_as_if_it_had_not_been_saved(tmp_path, kind, n_before):
     stream = chunks_of(kind)
-    cls = MultiViewPowerKMeans if kind == "views" else KernelPowerKMeans
+    cls = several if kind == "views" else kernel
     model = cls(6, feature_map="rff", n_components=20, random_state=0)
     for chunk in stream[:n_before]:
         model.partial_fit(chunk)
@@ -272,7 +278,7 @@ def test_a_stream_goes_on_from_a_file_as_if_it_had_not_been_saved(tmp_path, kind
 
 
 def test_rows_that_give_no_model_yet_cannot_be_saved(tmp_path):
-    model = KernelPowerKMeans(5, feature_map="nystroem", random_state=0).partial_fit(X[:3])
+    model = kernel(5, feature_map="nystroem", random_state=0).partial_fit(X[:3])
     with pytest.raises(NotFittedError, match="The 3 rows that partial_fit has collected give no model yet"):
         model.save(tmp_path / "model.npz")
     assert model.n_samples_seen_ == 3
@@ -280,12 +286,10 @@ def test_rows_that_give_no_model_yet_cannot_be_saved(tmp_path):
 
 
 def test_all_rows_are_counted():
-    model = KernelPowerKMeans(3, feature_map="nystroem", random_state=0)
+    model = kernel(3, feature_map="nystroem", random_state=0)
     for start in range(0, 50, 5):
         assert model.partial_fit(X[start : start + 5]).n_samples_seen_ == start + 5
-    model = KernelPowerKMeans(3, feature_map="nystroem", random_state=0).fit(
-        X[:1200], sample_weight=np.full(1200, 2.0)
-    )
+    model = kernel(3, feature_map="nystroem", random_state=0).fit(X[:1200], sample_weight=np.full(1200, 2.0))
     model.partial_fit(X[:10], sample_weight=np.full(10, 0.5))
     assert model.n_samples_seen_ == 1210
     assert model.stream_history_["n_seen"].tolist() == [1202.5]
@@ -301,7 +305,7 @@ def test_collecting_joins_rows_a_bounded_number_of_times(monkeypatch):
         return stacked(*parts)
 
     monkeypatch.setattr(chunks, "_stacked", counted)
-    model = KernelPowerKMeans(2, feature_map="identity", random_state=0)
+    model = kernel(2, feature_map="identity", random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for row in range(1024):
@@ -325,7 +329,7 @@ def test_lines_of_a_stream_are_written_once():
 
 def test_a_chunk_changes_only_what_it_teaches():
     """What the fit left is not made anew for every chunk."""
-    model = KernelPowerKMeans(3, feature_map="nystroem", random_state=0).fit(X)
+    model = kernel(3, feature_map="nystroem", random_state=0).fit(X)
     history, restarts = model.history_, model.restarts_
     model.partial_fit(X[:10])
     assert model.history_ is history
@@ -333,7 +337,7 @@ def test_a_chunk_changes_only_what_it_teaches():
 
 
 def test_chunks_may_be_read_into_one_buffer():
-    models = [KernelPowerKMeans(3, feature_map="nystroem", random_state=0) for _ in range(2)]
+    models = [kernel(3, feature_map="nystroem", random_state=0) for _ in range(2)]
     buffer = np.empty((10, 8))
     for start in range(0, 60, 10):
         buffer[:] = X[start : start + 10]
@@ -344,18 +348,18 @@ def test_chunks_may_be_read_into_one_buffer():
 
 
 def test_copies_of_a_begun_stream_go_their_own_ways():
-    first = KernelPowerKMeans(3, feature_map="nystroem", random_state=0).partial_fit(X[:7])
+    first = kernel(3, feature_map="nystroem", random_state=0).partial_fit(X[:7])
     second = copy.copy(first)
     first.partial_fit(X[7:14])
     second.partial_fit(X[100:107])
-    alone = KernelPowerKMeans(3, feature_map="nystroem", random_state=0).partial_fit(X[:7]).partial_fit(X[7:14])
+    alone = kernel(3, feature_map="nystroem", random_state=0).partial_fit(X[:7]).partial_fit(X[7:14])
     assert np.array_equal(
         first.partial_fit(X[14:30]).cluster_centers_, alone.partial_fit(X[14:30]).cluster_centers_
     )
 
 
 def test_models_of_older_files_say_so(tmp_path):
-    model = KernelPowerKMeans(3, feature_map="nystroem", random_state=0).fit(X)
+    model = kernel(3, feature_map="nystroem", random_state=0).fit(X)
     model._fit = replace(model._fit, stream=None)
     model.save(tmp_path / "old.npz")
     with pytest.raises(ValueError, match="saved by a version without partial_fit"):
@@ -366,7 +370,7 @@ def test_sparse_chunks():
     sparse = pytest.importorskip("scipy.sparse")
     rng = np.random.default_rng(0)
     rows = sparse.random_array((1500, 30), density=0.2, format="csr", rng=rng)
-    model = KernelPowerKMeans(3, feature_map="nystroem", random_state=0)
+    model = kernel(3, feature_map="nystroem", random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for start in range(0, 1500, 300):
@@ -376,7 +380,7 @@ def test_sparse_chunks():
 
 def test_the_rows_of_the_fit_again_change_no_sum():
     views = {"a": X[:, :4], "b": X[:, 4:]}
-    model = MultiViewPowerKMeans(6, feature_map="nystroem", random_state=0).fit(views)
+    model = several(6, feature_map="nystroem", random_state=0).fit(views)
     before = model._fit.stream.sums
     after = model.partial_fit(views)._fit.stream.sums
     for name in ("mass", "moment", "scatter", "residual", "sizes", "loss", "hard_cost"):

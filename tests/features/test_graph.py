@@ -7,8 +7,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import oracle
-from helpers import blobs, make_present
-from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
+from helpers import blobs, make_present, quick, quick_views
 from powerkmeans.features.graph import spectrum
 from powerkmeans.features.graph.agreement import agreement
 from powerkmeans.features.graph.build import GraphSize, Rows, build_graph, tied_graph, view_share, view_weights
@@ -77,7 +76,7 @@ def close(found, expected):
 @pytest.mark.parametrize("n_components", [40, "auto"])
 def test_coordinates_of_one_view(form, weight, n_components):
     settings = {"feature_map": "graph", "n_neighbors": 6, "random_state": 0, "advice": False, "anneal_factor": 1.3}
-    model = KernelPowerKMeans(3, n_components=n_components, **settings).fit(form(X), sample_weight=weight)
+    model = quick(3, n_components=n_components, **settings).fit(form(X), sample_weight=weight)
     base = model._fit.model.maps[0].base
     ones = np.ones(len(X)) if weight is None else weight
     rows, new = ([[x] for x in part] for part in (X, NEW))
@@ -92,7 +91,7 @@ def test_coordinates_of_several_views(missing, sparse):
     views = {"a": np.where(present[:, :1], X[:, :2], np.nan), "b": np.where(present[:, 1:], X[:, 2:], np.nan)}
     if sparse:
         views["b"] = csr_array(np.where(present[:, 1:], X[:, 2:], 0))
-    model = MultiViewPowerKMeans(3, feature_map="graph", n_neighbors=6, random_state=0, advice=False)
+    model = quick_views(3, feature_map="graph", n_neighbors=6, random_state=0, advice=False)
     model.fit(views, sample_weight=WEIGHT, present=None if missing == 0 else present)
     base = model._fit.model.maps[0].base
     rows = views_of(X, [2], present)
@@ -276,7 +275,7 @@ def test_many_landmarks_are_solved_by_iteration(monkeypatch):
 
 
 def test_typicality_by_loops():
-    model = KernelPowerKMeans(3, feature_map="graph", n_components=40, n_neighbors=6, random_state=0).fit(X)
+    model = quick(3, feature_map="graph", n_components=40, n_neighbors=6, random_state=0).fit(X)
     base, clusters = opened(model._fit.model, *_views(model, X))[1]
     landmarks = landmarks_of(base, ())
     far = np.vstack([X, [[30.0] * 4]])

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, open_source, suggest_n_components
+from helpers import quick, quick_views
+from powerkmeans import open_source, suggest_n_components
 from powerkmeans.engines import NumpyOptions
 from powerkmeans.features import size
 from powerkmeans.features.map_error import kernel_error
@@ -32,10 +33,16 @@ CLEARER, _ = texts(about=0.5)
 
 
 def fitted(X, n_clusters=3, **settings):
-    estimator = MultiViewPowerKMeans if isinstance(X, dict) else KernelPowerKMeans
+    estimator = quick_views if isinstance(X, dict) else quick
     weight = settings.pop("sample_weight", None)
     model = estimator(n_clusters, feature_map="nystroem", random_state=0, advice=False, **settings)
     return model.fit(X, sample_weight=weight)
+
+
+@pytest.fixture(scope="module")
+def clearer():
+    """The model of texts that need more landmarks than the theorem asks for."""
+    return fitted(CLEARER)
 
 
 def test_few_rows_are_all_landmarks_and_many_have_what_the_theorem_asks_for():
@@ -69,18 +76,18 @@ def test_the_size_goes_by_the_error():
     assert grown(600, 0.5, 600) == 600
 
 
-def test_few_clusters_get_as_many_landmarks_as_it_takes():
+def test_few_clusters_get_as_many_landmarks_as_it_takes(clearer):
     model, few = fitted(UNCLEAR), fitted(UNCLEAR, n_components=48)
     assert few.n_components_ == 48  # what is given is taken
     assert model.n_components_ == 500
     assert clustering_accuracy(TRUTH, few.labels_) < 0.95
     assert clustering_accuracy(TRUTH, model.labels_) > 0.98
-    assert first_landmarks(3, 600, 1000) < fitted(CLEARER).n_components_ < 500
+    assert first_landmarks(3, 600, 1000) < clearer.n_components_ < 500
     assert fitted(UNCLEAR, 40).n_components_ == min(600, 2 * suggest_n_components(40))
 
 
-def test_fewer_landmarks_are_some_of_more():
-    (many,), (few,) = (m._fit.model.maps for m in (fitted(CLEARER), fitted(CLEARER, n_components=48)))
+def test_fewer_landmarks_are_some_of_more(clearer):
+    (many,), (few,) = (m._fit.model.maps for m in (clearer, fitted(CLEARER, n_components=48)))
     assert {row.tobytes() for row in few.base.landmarks} < {row.tobytes() for row in many.base.landmarks}
 
 
@@ -89,26 +96,24 @@ def test_clear_clusters_are_left_at_the_first_size():
     assert fitted(X).n_components_ == first_landmarks(3, 1000, 2) == 129
 
 
-def test_neither_order_nor_how_repetition_is_written_matters():
+def test_neither_order_nor_how_repetition_is_written_matters(clearer):
     order, count = np.random.default_rng(1).permutation(600), 1 + np.arange(600) % 3
-    model = fitted(CLEARER)
     turned = fitted(CLEARER[order])
-    assert turned.n_components_ == model.n_components_
-    assert np.array_equal(turned.labels_, model.labels_[order])
+    assert turned.n_components_ == clearer.n_components_
+    assert np.array_equal(turned.labels_, clearer.labels_[order])
     weighted = fitted(CLEARER, sample_weight=count)
     repeated = fitted(np.repeat(CLEARER, count, axis=0))
     assert first_landmarks(3, 600, 1000) < weighted.n_components_ == repeated.n_components_ < 500
     assert np.array_equal(np.repeat(weighted.labels_, count), repeated.labels_)
 
 
-def test_the_same_for_threads_sparse_rows_files_and_budgets(tmp_path):
+def test_the_same_for_threads_sparse_rows_files_and_budgets(tmp_path, clearer):
     np.save(tmp_path / "rows.npy", CLEARER)
-    model = fitted(CLEARER)
     for engine in (NumpyOptions(n_threads=1), NumpyOptions(n_threads=3), NumpyOptions(memory_budget=2**20)):
-        assert np.array_equal(fitted(CLEARER, engine=engine).labels_, model.labels_)
+        assert np.array_equal(fitted(CLEARER, engine=engine).labels_, clearer.labels_)
     source = open_source(tmp_path / "rows.npy")
-    assert np.array_equal(fitted(source).cluster_centers_, model.cluster_centers_)
-    assert fitted(sparse.csr_array(CLEARER)).n_components_ == model.n_components_
+    assert np.array_equal(fitted(source).cluster_centers_, clearer.cluster_centers_)
+    assert fitted(sparse.csr_array(CLEARER)).n_components_ == clearer.n_components_
 
 
 def test_every_view_has_a_size_of_its_own():
@@ -143,9 +148,9 @@ def test_memory_is_refused_by_the_most_that_may_be_taken(monkeypatch):
     assert fitted(CLEARER, n_components=167).n_components_ == 167
 
 
-def test_it_is_told_how_many_and_why(capsys):
+def test_it_is_told_how_many_and_why(capsys, clearer):
     fitted(CLEARER, verbose=1)
     err = capsys.readouterr().err
-    assert f"{fitted(CLEARER).n_components_} landmarks" in err
+    assert f"{clearer.n_components_} landmarks" in err
     assert "n_components='auto': at least 48 landmarks, the outputs of ceil(4 log(2k)^3) = 24 for k=3" in err
     assert "more where rows are few or these lose more than 2% of what the clusters can show" in err

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from helpers import blobs
-from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
+from helpers import blobs, quick, quick_views
+from powerkmeans import KernelPowerKMeans
 from powerkmeans.compute.engine import RowEngine
 from powerkmeans.estimators import listeners
 from powerkmeans.fitting import pilot, problem
@@ -25,10 +25,10 @@ X, _ = blobs(6, 5, 400, 1.5)
 
 
 def test_the_cost_is_that_of_all_rows(monkeypatch):
-    on_sample = KernelPowerKMeans(6, feature_map="identity", random_state=0).fit(X)
+    on_sample = quick(6, feature_map="identity", random_state=0).fit(X)
     assert on_sample.status_ == "converged"
     monkeypatch.setattr(problem, "pilot_of", lambda task: None)
-    on_all = KernelPowerKMeans(6, feature_map="identity", random_state=0).fit(X)
+    on_all = quick(6, feature_map="identity", random_state=0).fit(X)
     assert on_sample.inertia_ == pytest.approx(on_all.inertia_, rel=1e-3)
     costs = [restart["hard_objective"] for restart in on_sample.restarts_]
     assert all(cost >= 0.99 * on_sample.inertia_ for cost in costs)  # of all rows, not of the sample
@@ -37,7 +37,7 @@ def test_the_cost_is_that_of_all_rows(monkeypatch):
 
 def test_the_sample_weighs_as_much_as_all_rows():
     weight = np.random.default_rng(0).integers(1, 5, len(X)).astype(float)
-    settings = check_settings(KernelPowerKMeans(6).get_params(deep=False))
+    settings = check_settings(quick(6).get_params(deep=False))
     full = problem.make_task(Views(("X",), (X,), weight), settings, 0)
     sample = pilot.pilot_of(full)
     assert sample.prepared.engine.n_samples == 300
@@ -46,9 +46,9 @@ def test_the_sample_weighs_as_much_as_all_rows():
 
 def test_weights_equal_repetition_and_rows_without_weight_are_none():
     weight = np.full(500, 3.0)
-    few = KernelPowerKMeans(6, random_state=0).fit(X[::5][:480], sample_weight=weight[:480])
-    repeated = KernelPowerKMeans(6, random_state=0).fit(np.repeat(X[::5][:480], 3, axis=0))
-    padded = KernelPowerKMeans(6, random_state=0).fit(
+    few = quick(6, random_state=0).fit(X[::5][:480], sample_weight=weight[:480])
+    repeated = quick(6, random_state=0).fit(np.repeat(X[::5][:480], 3, axis=0))
+    padded = quick(6, random_state=0).fit(
         np.concatenate([X[::5][:480], X[:1000] + 50]), sample_weight=np.concatenate([weight[:480], np.zeros(1000)])
     )
     for other in (repeated, padded):
@@ -58,16 +58,16 @@ def test_weights_equal_repetition_and_rows_without_weight_are_none():
 
 def test_the_order_of_rows_does_not_matter():
     shuffled = X[np.random.default_rng(0).permutation(len(X))]
-    a, b = (KernelPowerKMeans(6, random_state=0).fit(rows) for rows in (X, shuffled))
+    a, b = (quick(6, random_state=0).fit(rows) for rows in (X, shuffled))
     assert np.allclose(a.cluster_centers_, b.cluster_centers_, rtol=1e-6, atol=1e-8)
 
 
 def test_small_far_clusters_are_found_on_all_rows(monkeypatch):
     rng = np.random.default_rng(0)
     far = np.concatenate([X, *(1000.0 * e + rng.normal(size=(6, 5)) for e in np.eye(5)[:2])])
-    on_sample = KernelPowerKMeans(8, feature_map="identity", random_state=0).fit(far)
+    on_sample = quick(8, feature_map="identity", random_state=0).fit(far)
     monkeypatch.setattr(problem, "pilot_of", lambda task: None)
-    on_all = KernelPowerKMeans(8, feature_map="identity", random_state=0).fit(far)
+    on_all = quick(8, feature_map="identity", random_state=0).fit(far)
     assert on_sample.inertia_ <= 1.1 * on_all.inertia_
 
 
@@ -106,11 +106,11 @@ def test_lambda_and_the_baseline_need_no_pass_over_all_rows(monkeypatch):
 
     monkeypatch.setattr(RowEngine, "fold", counted)
     views = {"left": X[:, :3], "right": X[:, 3:]}
-    model = MultiViewPowerKMeans(6, feature_map="nystroem", random_state=0).fit(views)
+    model = quick_views(6, feature_map="nystroem", random_state=0).fit(views)
     before = seen[: next(i for i, (n, f) in enumerate(seen) if f is pull_sums)]
     assert [function for n, function in before if n == len(X)] == [mean_sums, scatter_sums]
     assert not any(n == len(X) and function is pull_sums for n, function in seen)
     monkeypatch.setattr(problem, "pilot_of", lambda task: None)
     assert model.entropy_ == pytest.approx(
-        MultiViewPowerKMeans(6, feature_map="nystroem", random_state=0).fit(views).entropy_, rel=0.02
+        quick_views(6, feature_map="nystroem", random_state=0).fit(views).entropy_, rel=0.02
     )

@@ -12,8 +12,8 @@ from sklearn.preprocessing import StandardScaler
 from view_helpers import ATAC, BOTH, COLUMNS, EXPECTED, RNA, SPECS, model
 
 import powerkmeans
-from helpers import assert_same_fit
-from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, explain_views
+from helpers import assert_same_fit, quick
+from powerkmeans import MultiViewPowerKMeans, explain_views
 
 
 def test_settings_by_view():
@@ -83,7 +83,7 @@ def test_noise_threshold():
     assert np.array_equal(labels == -1, scores > cut)
     assert np.array_equal(labels[labels >= 0], EXPECTED.labels_[labels >= 0])
     assert -1 not in EXPECTED.predict(X)
-    single = KernelPowerKMeans(3, membership="possibilistic", random_state=0).fit(RNA)
+    single = quick(3, membership="possibilistic", random_state=0).fit(RNA)
     assert -1 in single.predict(RNA, noise_threshold=0.0)
     with pytest.raises(
         ValueError, match="noise_threshold needs outlier scores; fit with membership='possibilistic'"
@@ -111,7 +111,7 @@ def test_explain_views():
         assert np.isnan(table[column][2])
     assert len(pd.DataFrame(table)) == 3
     assert str(table).splitlines()[0].split() == list(table)
-    single = KernelPowerKMeans(3, random_state=0).fit(ATAC)
+    single = quick(3, random_state=0).fit(ATAC)
     assert explain_views(single, ATAC)["agreement"] == pytest.approx([1.0])
     with pytest.raises(TypeError, match="model must be a fitted estimator of powerkmeans, got a StandardScaler"):
         explain_views(StandardScaler(), ATAC)

@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 from view_helpers import ATAC, BOTH, EXPECTED, MISSING, RNA, SPECS, gaps, model
 
-from helpers import assert_same_fit, objective_rounding
-from powerkmeans import KernelPowerKMeans, explain_views
+from helpers import assert_same_fit, objective_rounding, quick
+from powerkmeans import explain_views
 
 
 @pytest.mark.parametrize("form", ["none rows", "object array", "masked array", "pandas", "mask", "mask by name"])
@@ -57,11 +57,11 @@ def test_bad_masks(present, message):
 
 
 def test_present_needs_several_views():
-    single = KernelPowerKMeans(3, random_state=0).fit(RNA)
+    single = quick(3, random_state=0).fit(RNA)
     with pytest.raises(ValueError, match="present= is for several views"):
         explain_views(single, RNA, present=np.ones((90, 1)))
     with pytest.raises(ValueError, match="The 'bandwidth' parameter must be"):
-        KernelPowerKMeans(3, bandwidth=[1.0]).fit(RNA)
+        quick(3, bandwidth=[1.0]).fit(RNA)
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])

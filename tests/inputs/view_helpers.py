@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from powerkmeans import MultiViewPowerKMeans
+from helpers import quick_views
 
 
 def data(n=90, seed=0):
@@ -24,7 +24,7 @@ COLUMNS = [f"r{i}" for i in range(4)] + [f"a{i}" for i in range(6)]
 
 
 def model(**parameters):
-    return MultiViewPowerKMeans(**{"n_clusters": 3, "feature_map": "nystroem", "random_state": 0, **parameters})
+    return quick_views(**{"n_clusters": 3, "feature_map": "nystroem", "random_state": 0, **parameters})
 
 
 EXPECTED = model().fit({"rna": RNA, "atac": ATAC})

@@ -16,8 +16,8 @@ from benchmarks.fuzz.models import ANSWERS, OTHER, REFUSED, outcome
 from benchmarks.fuzz.subjects import subjects
 
 import powerkmeans
-from helpers import blobs
-from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
+from helpers import blobs, quick, quick_views
+from powerkmeans import KernelPowerKMeans
 from powerkmeans.exceptions import ModelFileError
 from powerkmeans.models import saving
 from powerkmeans.models.files import archive as container
@@ -31,7 +31,7 @@ X, _ = blobs(spread=1.5)
 def parts(tmp_path_factory):
     """The header and the arrays of a small model, and a way to load them changed."""
     path = tmp_path_factory.mktemp("models") / "model.npz"
-    KernelPowerKMeans(3, n_components=6, random_state=0).fit(X).partial_fit(X[:9]).save(path)
+    quick(3, n_components=6, random_state=0).fit(X).partial_fit(X[:9]).save(path)
     header, arrays = saving.read(path)
     return header, arrays, path
 
@@ -336,7 +336,7 @@ def test_sizes_of_64_bits(parts, tmp_path, monkeypatch):
 
 def test_equal_models_have_equal_files(tmp_path):
     for name in ("a.npz", "b.npz"):
-        KernelPowerKMeans(3, random_state=0).fit(X).save(tmp_path / name)
+        quick(3, random_state=0).fit(X).save(tmp_path / name)
     assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
 
 
@@ -364,7 +364,7 @@ def test_what_was_kept_beside_a_file_of_the_first_version():
 
 
 def test_what_could_not_be_loaded_is_not_saved(tmp_path):
-    model = KernelPowerKMeans(3, random_state=0).fit(X)
+    model = quick(3, random_state=0).fit(X)
     model.set_params(s_init=5.0)
     with pytest.raises(ValueError, match=r"cannot be saved, as it could not be loaded again.*s_init=5\.0 must be"):
         model.save(tmp_path / "model.npz")
@@ -384,9 +384,7 @@ def test_every_kind_of_model_survives(tmp_path):
 
 @pytest.mark.parametrize("name", ["centers", "map1.mean"])
 def test_views_that_were_laid_out_in_one_table(tmp_path, name):
-    model = MultiViewPowerKMeans(
-        2, views={"a": slice(0, 2), "b": [2, 4]}, feature_map="identity", random_state=0
-    ).fit(X)
+    model = quick_views(2, views={"a": slice(0, 2), "b": [2, 4]}, feature_map="identity", random_state=0).fit(X)
     model.save(tmp_path / "model.npz")
     header, arrays = saving.read(tmp_path / "model.npz")
     for columns in (
@@ -413,9 +411,7 @@ def test_broken_files_are_refused_or_answer(tmp_path):
 
 def test_a_matrix_of_kernels_has_no_directions(tmp_path):
     gram = np.exp(-((X[:, None] - X) ** 2).sum(axis=2))
-    KernelPowerKMeans(3, feature_map="exact", kernel="precomputed", random_state=0).fit(gram).save(
-        tmp_path / "m.npz"
-    )
+    quick(3, feature_map="exact", kernel="precomputed", random_state=0).fit(gram).save(tmp_path / "m.npz")
     header, arrays = saving.read(tmp_path / "m.npz")
     write(tmp_path / "bad.npz", header | {"metrics": ["cosine"]}, arrays)
     refused(tmp_path / "bad.npz", "the map of view 'X' takes kernels, which have no direction")

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import powerkmeans
-from helpers import blobs
-from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
+from helpers import blobs, quick, quick_views
+from powerkmeans import KernelPowerKMeans
 from powerkmeans.engines import NumpyOptions
 from powerkmeans.exceptions import ModelFileError
 from powerkmeans.models import saving
@@ -24,9 +24,7 @@ X, _ = blobs(spread=1.5)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_model_survives_the_file(tmp_path, feature_map, membership, dtype):
     path = tmp_path / "model.npz"
-    model = KernelPowerKMeans(3, feature_map=feature_map, membership=membership, random_state=0).fit(
-        X.astype(dtype)
-    )
+    model = quick(3, feature_map=feature_map, membership=membership, random_state=0).fit(X.astype(dtype))
     model.partial_fit(X[:50].astype(dtype))
     model.save(path)
     for copy in (powerkmeans.load(path), KernelPowerKMeans.load(str(path))):
@@ -52,7 +50,7 @@ def test_a_parameter_that_came_later_is_written_only_where_it_is_not_its_default
     # the first readers of this version refuse a file with a parameter that they do not know
     for advice, written in ((True, False), (False, True)):
         path = tmp_path / f"{advice}.npz"
-        KernelPowerKMeans(3, random_state=0, advice=advice).fit(X).save(path)
+        quick(3, random_state=0, advice=advice).fit(X).save(path)
         with np.load(path) as members:
             header = json.loads(bytes(members["header.json"]))
         assert ("advice" in header["parameters"]) is written
@@ -60,7 +58,7 @@ def test_a_parameter_that_came_later_is_written_only_where_it_is_not_its_default
 
 
 def test_what_a_writer_adds_is_kept_beside_the_model(tmp_path):
-    model = KernelPowerKMeans(3, random_state=0).fit(X)
+    model = quick(3, random_state=0).fit(X)
     extra = {
         "columns": ["a", "b"],
         "scale": np.arange(5.0),
@@ -81,7 +79,7 @@ def test_what_a_writer_adds_is_kept_beside_the_model(tmp_path):
 def test_names_infinities_and_given_centroids_survive(tmp_path):
     pd = pytest.importorskip("pandas")
     path = tmp_path / "model.npz"
-    model = KernelPowerKMeans(
+    model = quick(
         3, init=X[:3], s_init=-np.inf, engine=NumpyOptions(n_threads=1), random_state=np.random.default_rng(0)
     ).fit(pd.DataFrame(X, columns=list("abcde")))
     model.save(path)
@@ -95,7 +93,7 @@ def test_names_infinities_and_given_centroids_survive(tmp_path):
 
 def test_the_file_is_plain_arrays_and_strict_json(tmp_path):
     path = tmp_path / "model.npz"
-    KernelPowerKMeans(3, s_init=-np.inf, random_state=0).fit(X).save(path)
+    quick(3, s_init=-np.inf, random_state=0).fit(X).save(path)
     with np.load(path, allow_pickle=False) as file:
         assert all(file[name].dtype.kind in "fiu" for name in file.files)
         header = file["header.json"].tobytes().decode()
@@ -105,7 +103,7 @@ def test_the_file_is_plain_arrays_and_strict_json(tmp_path):
 
 
 def test_a_file_from_before_groups_were_kept_still_loads(tmp_path):
-    KernelPowerKMeans(2, random_state=0).fit(X).save(tmp_path / "model.pkm")
+    quick(2, random_state=0).fit(X).save(tmp_path / "model.pkm")
     header, arrays = saving.read(tmp_path / "model.pkm")
     del arrays["history.groups"]
     saving.write(tmp_path / "old.pkm", {**header, "version": 1}, arrays)
@@ -115,7 +113,7 @@ def test_a_file_from_before_groups_were_kept_still_loads(tmp_path):
 
 def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "model.npz"
-    model = KernelPowerKMeans(3, random_state=0).fit(X)
+    model = quick(3, random_state=0).fit(X)
     model.save(path)
     before = path.read_bytes()
 
@@ -130,7 +128,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
 
 
 def test_a_missing_folder_is_named(tmp_path):
-    model = KernelPowerKMeans(3, random_state=0).fit(X)
+    model = quick(3, random_state=0).fit(X)
     with pytest.raises(FileNotFoundError, match=r"There is no folder '.*nowhere' to write 'model.npz' in"):
         model.save(tmp_path / "nowhere" / "model.npz")
     model.save(tmp_path / "model.npz")
@@ -149,7 +147,7 @@ def test_unreadable_files_are_named(tmp_path):
     np.savez(path, a=np.zeros(3))
     with pytest.raises(ValueError, match="is not a powerkmeans model"):
         powerkmeans.load(path)
-    KernelPowerKMeans(3, random_state=0).fit(X).save(path, overwrite=True)
+    quick(3, random_state=0).fit(X).save(path, overwrite=True)
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(ValueError, match="or is damaged"):
@@ -170,7 +168,7 @@ def test_unreadable_files_are_named(tmp_path):
 )
 def test_other_formats_are_named(tmp_path, change, message):
     path = tmp_path / "model.npz"
-    KernelPowerKMeans(3, random_state=0).fit(X).save(path)
+    quick(3, random_state=0).fit(X).save(path)
     with np.load(path) as file:
         content = {name: file[name] for name in file.files}
     header = {**json.loads(content["header.json"].tobytes()), **change}
@@ -193,7 +191,7 @@ def test_other_kinds_of_files_are_named(tmp_path):
     np.savez(path, **{"header.json": np.frombuffer(b"[1]", dtype=np.uint8)})
     with pytest.raises(ValueError, match="is not a powerkmeans model"):
         powerkmeans.load(path)
-    KernelPowerKMeans(3, random_state=0).fit(X).save(path, overwrite=True)
+    quick(3, random_state=0).fit(X).save(path, overwrite=True)
     with np.load(path) as file:
         content = {name: file[name] for name in file.files if name != "centers"}
     np.savez(path, **content)
@@ -203,7 +201,7 @@ def test_other_kinds_of_files_are_named(tmp_path):
 
 def test_a_flipped_byte_is_noticed(tmp_path):
     path = tmp_path / "model.npz"
-    KernelPowerKMeans(3, random_state=0).fit(X).save(path)
+    quick(3, random_state=0).fit(X).save(path)
     with zipfile.ZipFile(path) as archive:
         entry = archive.getinfo("centers.npy")
     whole = bytearray(path.read_bytes())
@@ -215,7 +213,7 @@ def test_a_flipped_byte_is_noticed(tmp_path):
 
 
 def test_links_are_followed_and_folders_named(tmp_path):
-    model = KernelPowerKMeans(3, random_state=np.int64(3)).fit(X)
+    model = quick(3, random_state=np.int64(3)).fit(X)
     (tmp_path / "real.npz").touch()
     (tmp_path / "link.npz").symlink_to(tmp_path / "real.npz")
     model.save(tmp_path / "link.npz")
@@ -229,14 +227,14 @@ def test_links_are_followed_and_folders_named(tmp_path):
 @pytest.mark.parametrize("scale", [1e-140, 1e-100, 1e-78, 1e78, 1e100, 1e140])
 def test_what_can_be_fitted_can_be_saved_at_any_scale(tmp_path, scale, membership):
     X = blobs(3)[0] * scale
-    model = KernelPowerKMeans(3, feature_map="identity", membership=membership, random_state=0).fit(X)
+    model = quick(3, feature_map="identity", membership=membership, random_state=0).fit(X)
     model.save(tmp_path / "model.npz")
     assert np.array_equal(powerkmeans.load(tmp_path / "model.npz").predict(X), model.labels_)
 
 
 def test_metrics_are_kept_by_view_and_files_without_are_euclidean(tmp_path):
     views = {"b": X, "a": X[:, ::-1] + 1}
-    model = MultiViewPowerKMeans(3, metric={"b": "cosine"}, random_state=0).fit(views)
+    model = quick_views(3, metric={"b": "cosine"}, random_state=0).fit(views)
     model.save(tmp_path / "model.npz")
     header, _ = saving.read(tmp_path / "model.npz")
     assert header["metrics"] == ["cosine", "euclidean"]
@@ -245,7 +243,7 @@ def test_metrics_are_kept_by_view_and_files_without_are_euclidean(tmp_path):
     longer = views | {"b": 2 * X}
     assert np.array_equal(copy.transform(longer), model.transform(views))
     # what a file was written before metrics, or of models that have only the plain one, does not name them
-    MultiViewPowerKMeans(3, random_state=0).fit(views).save(tmp_path / "plain.npz")
+    quick_views(3, random_state=0).fit(views).save(tmp_path / "plain.npz")
     with np.load(tmp_path / "plain.npz") as file:
         plain = json.loads(file["header.json"].tobytes())
     assert "metrics" not in plain
@@ -257,7 +255,7 @@ def test_metrics_are_kept_by_view_and_files_without_are_euclidean(tmp_path):
 
 
 def test_the_metric_of_a_model_is_that_of_its_fit(tmp_path):
-    model = KernelPowerKMeans(3, metric="cosine", random_state=0).fit(X)
+    model = quick(3, metric="cosine", random_state=0).fit(X)
     expected = model.transform(X)
     model.set_params(metric="euclidean").save(tmp_path / "model.npz")
     for other in (model, powerkmeans.load(tmp_path / "model.npz")):
@@ -270,5 +268,5 @@ def test_the_metric_of_a_model_is_that_of_its_fit(tmp_path):
     "metric", [np.array(["cosine", "euclidean"]), ["euclidean", "euclidean"], np.str_("euclidean"), "euclidean"]
 )
 def test_metrics_in_any_form_are_kept(tmp_path, metric):
-    MultiViewPowerKMeans(3, metric=metric, random_state=0).fit([X, X + 1]).save(tmp_path / "model.npz")
+    quick_views(3, metric=metric, random_state=0).fit([X, X + 1]).save(tmp_path / "model.npz")
     assert np.array_equal(powerkmeans.load(tmp_path / "model.npz").metric, metric)

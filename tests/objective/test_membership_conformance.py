@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from helpers import blobs, make_engine, make_views, pass_over
-from powerkmeans import KernelPowerKMeans
+from helpers import blobs, make_engine, make_views, pass_over, quick
 from powerkmeans.fitting.collapse import find_collapse
 from powerkmeans.fitting.problem import make_task
 from powerkmeans.inputs.settings import check_settings
@@ -104,7 +103,7 @@ def test_elasticity_is_how_logarithms_change(membership):
 def test_displacements_grow_as_predicted(name, s):
     X, _ = blobs(4, 8, 60, 2.0)
     weight = np.random.default_rng(0).uniform(0.2, 2, len(X))
-    settings = KernelPowerKMeans(4, membership=name, feature_map="identity", fuzziness=1.6).get_params()
+    settings = quick(4, membership=name, feature_map="identity", fuzziness=1.6).get_params()
     task = make_task(make_views([X], weight), check_settings(settings), seed=0)
     collapse = find_collapse(task)
     direction = np.linalg.eigh((1 - s) * collapse.sharp + collapse.flat)[1][:, -1]

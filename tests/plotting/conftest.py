@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 from plotting_helpers import VIEWS, X
 
-from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, choose_k
+from helpers import quick, quick_views
+from powerkmeans import choose_k
 
 collect_ignore = ["conftest.py"]  # two modules of one name cannot both be searched for examples
 
@@ -18,17 +19,17 @@ def no_open_figures():
 
 @pytest.fixture(scope="module")
 def fuzzy():
-    return KernelPowerKMeans(3, feature_map="nystroem", random_state=0).fit(X)
+    return quick(3, feature_map="nystroem", random_state=0).fit(X)
 
 
 @pytest.fixture(scope="module")
 def possibilistic():
-    return KernelPowerKMeans(3, feature_map="nystroem", membership="possibilistic", random_state=0).fit(X)
+    return quick(3, feature_map="nystroem", membership="possibilistic", random_state=0).fit(X)
 
 
 @pytest.fixture(scope="module")
 def several():
-    return MultiViewPowerKMeans(3, random_state=0).fit(VIEWS)
+    return quick_views(3, random_state=0).fit(VIEWS)
 
 
 @pytest.fixture(scope="module")

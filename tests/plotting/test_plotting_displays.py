@@ -10,7 +10,8 @@ import pytest
 from plotting_helpers import INF, VIEWS, X, texts, y
 from sklearn.exceptions import NotFittedError
 
-from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, explain_views
+from helpers import quick, quick_views
+from powerkmeans import explain_views
 from powerkmeans.metrics import clustering_accuracy
 from powerkmeans.plotting import (
     ConvergenceDisplay,
@@ -52,7 +53,7 @@ def test_convergence_of_one_view_has_two_panels_and_other_quantities(fuzzy):
 
 
 def test_convergence_of_k_means_says_that_there_is_no_exponent():
-    model = KernelPowerKMeans(3, s_init=-INF, random_state=0).fit(X)
+    model = quick(3, s_init=-INF, random_state=0).fit(X)
     assert "s = -∞ throughout" in texts(ConvergenceDisplay.from_estimator(model).ax_[1])
 
 
@@ -124,7 +125,7 @@ def test_sensitivity_fits_every_pair_and_leaves_the_estimator_alone(several):
     grid = {"s_init": [-3.0, -6.0], "entropy": [1.0, 100.0, INF]}
     display = SensitivityDisplay.from_estimator(several, VIEWS, y, **grid)
     assert display.scores.shape == (2, 3)
-    one = MultiViewPowerKMeans(3, random_state=0, s_init=-3.0, entropy=100.0).fit(VIEWS)
+    one = quick_views(3, random_state=0, s_init=-3.0, entropy=100.0).fit(VIEWS)
     assert display.scores[0, 1] == clustering_accuracy(y, one.labels_)
     assert np.array_equal(display.image_.get_array(), display.scores)
     assert texts(display.ax_)[1] == f"{display.scores[0, 1]:.2f}"
@@ -148,7 +149,7 @@ def test_sensitivity_needs_several_views_and_a_score_a_pair(fuzzy):
 
 
 def test_score_by_number_of_features():
-    model = KernelPowerKMeans(3, feature_map="nystroem", random_state=0)
+    model = quick(3, feature_map="nystroem", random_state=0)
     display = DimensionDisplay.from_estimator(model, X, y, n_components=[2, 30], n_draws=2, exact=True)
     assert display.scores.shape == (2, 2)
     assert np.allclose(display.ax_.lines[0].get_ydata(), np.mean(display.scores, axis=1))
@@ -156,7 +157,7 @@ def test_score_by_number_of_features():
     assert display.suggested == len(X)
     assert "exact kernel" in texts(display.ax_)
     with pytest.raises(ValueError, match="feature_map='identity' has no number of features to vary"):
-        DimensionDisplay.from_estimator(KernelPowerKMeans(3, feature_map="identity"), X, y)
+        DimensionDisplay.from_estimator(quick(3, feature_map="identity"), X, y)
 
 
 # the choice of k
@@ -187,7 +188,7 @@ TAKE_X = [MembershipDisplay, EmbeddingDisplay, ViewContributionDisplay]
 def test_unfitted_and_foreign_estimators_are_rejected(display):
     arguments = (X,) if display in TAKE_X else ()
     with pytest.raises(NotFittedError):
-        display.from_estimator(KernelPowerKMeans(3), *arguments)
+        display.from_estimator(quick(3), *arguments)
     with pytest.raises(TypeError, match=f"{display.__name__} takes an estimator of powerkmeans, got a str"):
         display.from_estimator("model", *arguments)
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from plotting_helpers import RNG, VIEWS, X, texts, y
 
-from helpers import make_present
-from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
+from helpers import make_present, quick, quick_views
 from powerkmeans.plotting import EmbeddingDisplay
 
 plt = pytest.importorskip("matplotlib.pyplot")
@@ -42,7 +41,7 @@ def test_embedding_by_pca_keeps_distances_of_the_feature_space(possibilistic):
 
 @pytest.mark.parametrize("feature_map", ["identity", "exact"])
 def test_the_plane_of_the_centroids_comes_from_distances_alone(feature_map):
-    model = KernelPowerKMeans(3, feature_map=feature_map, random_state=0).fit(X)
+    model = quick(3, feature_map=feature_map, random_state=0).fit(X)
     display = EmbeddingDisplay.from_estimator(model, X, method="centroids")
     gaps = np.linalg.norm(display.centers[:, None] - display.centers, axis=2)
     if feature_map == "identity":  # three centroids lie in one plane
@@ -56,7 +55,7 @@ def test_the_plane_of_the_centroids_comes_from_distances_alone(feature_map):
 
 
 def test_embedding_of_two_clusters_has_the_distance_from_their_line(fuzzy):
-    model = KernelPowerKMeans(2, feature_map="identity", random_state=0).fit(X)
+    model = quick(2, feature_map="identity", random_state=0).fit(X)
     display = EmbeddingDisplay.from_estimator(model, X, method="centroids")
     assert display.ax_.get_ylabel() == "distance from their line"
     distance = model.transform(X)
@@ -64,14 +63,14 @@ def test_embedding_of_two_clusters_has_the_distance_from_their_line(fuzzy):
 
 
 def test_embedding_of_exact_kernels_missing_views_and_one_column():
-    exact = KernelPowerKMeans(3, feature_map="exact", random_state=0).fit(X)
+    exact = quick(3, feature_map="exact", random_state=0).fit(X)
     assert EmbeddingDisplay.from_estimator(exact, X).ax_.get_xlabel() == "first direction of the centroids"
     with pytest.raises(ValueError, match="feature_map='exact' has no coordinates for method='pca'"):
         EmbeddingDisplay.from_estimator(exact, X, method="pca")
     present = make_present(120, 2, RNG)
-    model = MultiViewPowerKMeans(3, random_state=0).fit(VIEWS, present=present)
+    model = quick_views(3, random_state=0).fit(VIEWS, present=present)
     assert len(drawn_points(EmbeddingDisplay.from_estimator(model, VIEWS, present=present))) == 120
-    line = KernelPowerKMeans(2, feature_map="identity", random_state=0).fit(X[:, :1])
+    line = quick(2, feature_map="identity", random_state=0).fit(X[:, :1])
     assert len(drawn_points(EmbeddingDisplay.from_estimator(line, X[:, :1]))) == 120
 
 

@@ -33,8 +33,12 @@ def three_views(n=150, seed=0, noise=6):
     return {"sharp": sharp, "blurred": blurred, "noise": rng.normal(size=(n, noise))}, y
 
 
+QUICK = {"n_components": 40, "anneal_factor": 1.4}  # for what holds with any landmarks and any annealing
+USUAL = {name: MultiViewPowerKMeans().get_params()[name] for name in QUICK}
+
+
 def fitted(X, weight=None, present=None, **parameters):
-    parameters = {"n_clusters": 3, "feature_map": "nystroem", "random_state": 0, **parameters}
+    parameters = {"n_clusters": 3, "feature_map": "nystroem", "random_state": 0, **QUICK, **parameters}
     return MultiViewPowerKMeans(**parameters).fit(X, sample_weight=weight, present=present)
 
 
@@ -42,8 +46,9 @@ def fitted(X, weight=None, present=None, **parameters):
 @pytest.mark.parametrize("membership", MEMBERSHIPS)
 def test_one_view_gives_the_bits_of_the_single_view_estimator(feature_map, membership):
     X, _ = blobs(spread=2.0)
-    one = KernelPowerKMeans(3, feature_map=feature_map, membership=membership, random_state=0).fit(X)
-    settings = {"feature_map": feature_map, "membership": membership, "view_scaling": None}
+    settings = {"feature_map": feature_map, "membership": membership}
+    one = KernelPowerKMeans(3, random_state=0, **settings, **QUICK).fit(X)
+    settings["view_scaling"] = None
     for given in (X, [X], {"any name": X}):  # one array in one place: every product is the same
         several = fitted(given, **settings)
         assert np.array_equal(several.cluster_centers_[0], one.cluster_centers_)
@@ -287,7 +292,7 @@ def test_all_views_constant_is_an_error():
 @pytest.mark.parametrize("membership", MEMBERSHIPS)
 def test_noise_of_any_dimension_loses(dimension, membership):
     X, y = three_views(noise=dimension)
-    model = fitted(X, membership=membership)
+    model = fitted(X, membership=membership, **USUAL)
     assert model.view_weights_[2] < 0.2
     assert clustering_accuracy(y, model.labels_) > 0.95
 
@@ -295,10 +300,10 @@ def test_noise_of_any_dimension_loses(dimension, membership):
 def test_one_dimension_of_noise_wins_without_the_baseline_only():
     X, y = make_blobs(300, centers=5, n_features=20, center_box=(-4, 4), random_state=0)
     both = {"blobs": X, "noise": np.random.default_rng(0).normal(size=(300, 1))}
-    plain = fitted(both, n_clusters=5, view_baseline=None)
+    plain = fitted(both, n_clusters=5, view_baseline=None, **USUAL)
     assert plain.view_weights_[1] > 0.9
     assert clustering_accuracy(y, plain.labels_) < 0.5
-    model = fitted(both, n_clusters=5)
+    model = fitted(both, n_clusters=5, **USUAL)
     assert model.view_weights_[1] < 0.1
     assert clustering_accuracy(y, model.labels_) > 0.95
 
@@ -365,10 +370,10 @@ def test_views_that_never_meet(seed, init):
 @pytest.mark.parametrize("feature_map", ["rff", "nystroem", "identity"])
 @pytest.mark.filterwarnings("ignore::powerkmeans.exceptions.DataGuidanceWarning")  # it says nothing
 def test_a_view_that_the_sample_misses(how, settings, feature_map, monkeypatch):
-    monkeypatch.setattr(samples, "START_ROWS", 400)
+    monkeypatch.setattr(samples, "START_ROWS", 100)
     rng = np.random.default_rng(0)
-    often, rare = rng.normal(size=(1600, 2)), np.zeros((1600, 1))
-    often[:800] += 6
+    often, rare = rng.normal(size=(400, 2)), np.zeros((400, 1))
+    often[:200] += 6
     rare[:3, 0] = [1.0, 2.0, 3.0]
     if how == "few have it":
         rare[3:] = np.nan
@@ -385,7 +390,7 @@ def test_a_view_that_the_sample_misses(how, settings, feature_map, monkeypatch):
 def test_a_view_of_few_values_earns_nothing_by_having_few(n_values):
     X, y = three_views()
     X["noise"] = np.random.default_rng(0).integers(n_values, size=(150, 1)).astype(float)
-    model = fitted(X)
+    model = fitted(X, **USUAL)
     assert model.view_weights_[2] < 0.2
     assert clustering_accuracy(y, model.labels_) > 0.95
 

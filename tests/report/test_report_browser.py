@@ -26,6 +26,7 @@ BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil
 DRIVER = shutil.which("chromedriver")
 pytestmark = pytest.mark.skipif(not (BROWSER and DRIVER), reason=NO_BROWSER)
 
+QUICK = {"random_state": 0, "anneal_factor": 1.5}
 LONG = "a_column_name_without_any_place_to_break_it_" * 3
 
 
@@ -64,15 +65,15 @@ def pages(tmp_path_factory):
     views = {"shape": X[:, :7], "colour": X[:, 7:], "noise": np.random.default_rng(1).normal(size=(240, 9))}
     views["colour"] = np.where(np.arange(240)[:, None] % 9 == 0, np.nan, views["colour"])
     names = {"shape": [f"shape {i}" for i in range(7)], "noise": [f"noise {i}" for i in range(8)] + [LONG]}
-    model = MultiViewPowerKMeans(4, random_state=0).fit(views)
+    model = MultiViewPowerKMeans(4, **QUICK).fit(views)
     ids = [f"<img src=x onerror='window.hurt=1'> {i}" if i < 9 else f"sample {i}" for i in range(240)]
     made = {"views": write_report(folder / "views.html", model, views, ids=ids, feature_names=names)}
     shapes = {"ten": (10, 2, 3), "one": (40, 1, 3), "many": (600, 120, 3), "wide": (60, 3, 3000)}
     for name, (n, k, p) in shapes.items():
         Z = rows(n, k, p, far=0)
-        made[name] = write_report(folder / f"{name}.html", KernelPowerKMeans(k, random_state=0).fit(Z), Z)
+        made[name] = write_report(folder / f"{name}.html", KernelPowerKMeans(k, **QUICK).fit(Z), Z)
     many = {f"view {i} of twenty": rows(60, 2, 2, seed=i) for i in range(20)}
-    model = MultiViewPowerKMeans(2, random_state=0).fit(many)
+    model = MultiViewPowerKMeans(2, **QUICK).fit(many)
     made["twenty"] = write_report(
         folder / "twenty.html", model, many, title=LONG, ids=[LONG + str(i) for i in range(60)]
     )

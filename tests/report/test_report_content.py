@@ -10,7 +10,8 @@ from report_helpers import Page, blobs, report
 from sklearn.exceptions import ConvergenceWarning
 
 import powerkmeans
-from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, explain_views
+from helpers import quick, quick_views
+from powerkmeans import KernelPowerKMeans, explain_views
 from powerkmeans.objective.membership import Possibilistic
 from powerkmeans.report import facts as facts_module
 from powerkmeans.report import profiles as profiles_module
@@ -101,7 +102,7 @@ def test_shares_of_views_add_up_to_the_distance(several):
     assert not np.any(np.isnan(shares[:, [0, 2]]))
     nearest = np.min(model.transform(views), axis=1) ** 2
     assert np.all(np.nansum(shares, axis=1) > nearest * (1 - 1e-6))  # also what the landmarks miss
-    plain = MultiViewPowerKMeans(3, feature_map="rff", random_state=0).fit(views)
+    plain = quick_views(3, feature_map="rff", random_state=0).fit(views)
     shares, nearest = shares_of_views(plain, checked), np.min(plain.transform(views), axis=1) ** 2
     np.testing.assert_allclose(np.nansum(shares, axis=1), nearest, rtol=1e-6, atol=1e-9)
 
@@ -113,7 +114,7 @@ def test_the_view_that_stands_out_and_the_column(tmp_path):
         view[:100] += 8
     views["b"][7, 1] += 40
     views["a"][150, 2] -= 40
-    model = MultiViewPowerKMeans(2, random_state=0).fit(views)
+    model = quick_views(2, random_state=0).fit(views)
     page = report(tmp_path, model, views, feature_names={"a": ["a0", "a1", "a2"], "b": ["b0", "b1", "b2"]})
     for sample, view, column in ((7, "b", "b1"), (150, "a", "a2")):
         row = re.search(rf'<tr[^>]*>(?:(?!</tr>).)*title="{sample}".*?</tr>', page.text)[0]
@@ -162,7 +163,7 @@ def test_one_view_has_no_section_of_views(tmp_path, scored, several):
     one = report(tmp_path, model, X)
     assert "hidden" in one.all("section", id="views-section")[0]
     assert "Stands out in" not in one.said
-    table = MultiViewPowerKMeans(3, random_state=0).fit(X)
+    table = quick_views(3, random_state=0).fit(X)
     assert "hidden" in report(tmp_path, table, X).all("section", id="views-section")[0]
     assert "hidden" not in report(tmp_path, *several).all("section", id="views-section")[0]
 
@@ -221,23 +222,23 @@ def test_how_the_fit_went(tmp_path, several):
 def test_warnings_of_the_fit_are_told(tmp_path):
     X = blobs()
     with pytest.warns(ConvergenceWarning):
-        model = KernelPowerKMeans(3, feature_map="nystroem", max_iter=2, random_state=0).fit(X)
+        model = quick(3, feature_map="nystroem", max_iter=2, random_state=0).fit(X)
     page = report(tmp_path, model, X)
     assert "did not converge in max_iter=2" in page.said
     duplicates = np.repeat(np.eye(3), 10, axis=0)
     with pytest.warns(ConvergenceWarning):
-        model = KernelPowerKMeans(5, feature_map="identity", random_state=0).fit(duplicates)
+        model = quick(5, feature_map="identity", random_state=0).fit(duplicates)
     page = report(tmp_path, model, duplicates)
     assert "found smaller than n_clusters" in page.said
     assert "of 5 asked for" in page.said
-    model = KernelPowerKMeans(3, random_state=0).fit(X)
+    model = quick(3, random_state=0).fit(X)
     assert "this page is about 100" in report(tmp_path, model, X[:100]).said
     assert "Note." not in report(tmp_path, model, X).said
 
 
 def test_many_warnings_are_folded(tmp_path, monkeypatch):
     X = blobs(60)
-    model = KernelPowerKMeans(3, random_state=0).fit(X)
+    model = quick(3, random_state=0).fit(X)
     for many in (4, 5):
         texts = [f"view 'v{i}' is odd." for i in range(many)]
         monkeypatch.setattr("powerkmeans.report.sections.warnings_of", lambda *_, texts=texts: texts)
@@ -264,7 +265,7 @@ def test_what_is_left_out_is_stated(tmp_path):
     X = np.concatenate(
         [rng.normal(size=(9000, 2)), rng.normal(size=(40, 2)) + 60, 30 * rng.standard_t(1, (900, 2))]
     )
-    model = KernelPowerKMeans(2, feature_map="identity", membership="possibilistic", s_init=-3.0, random_state=0)
+    model = quick(2, feature_map="identity", membership="possibilistic", s_init=-3.0, random_state=0)
     with np.errstate(all="ignore"):
         model.fit(X)
     page = report(tmp_path, model, X)
@@ -304,7 +305,7 @@ def test_columns_beyond_what_the_page_holds_are_counted(tmp_path, scored, monkey
 
 def test_no_answer_of_n_by_k_is_asked_for(tmp_path, monkeypatch):
     X = blobs(n=3000)
-    model = KernelPowerKMeans(3, membership="possibilistic", random_state=0).fit(X)
+    model = quick(3, membership="possibilistic", random_state=0).fit(X)
     asked = []
 
     def counted(block, inputs, inner=facts_module.block_probabilities):
@@ -335,6 +336,4 @@ def test_outliers_by_a_threshold_of_ones_own(tmp_path, scored):
     with pytest.raises(ValueError, match="'noise_threshold' parameter must be a number between 0 and 1"):
         report(tmp_path, model, X, noise_threshold=2)
     with pytest.raises(ValueError, match="noise_threshold needs outlier scores"):
-        report(
-            tmp_path, KernelPowerKMeans(3, feature_map="nystroem", random_state=0).fit(X), X, noise_threshold=0.5
-        )
+        report(tmp_path, quick(3, feature_map="nystroem", random_state=0).fit(X), X, noise_threshold=0.5)

@@ -10,7 +10,8 @@ from report_helpers import blobs, report
 from scipy.sparse import csr_array
 
 import powerkmeans
-from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, open_source
+from helpers import quick, quick_views
+from powerkmeans import open_source
 
 # fixtures have views of noise, on purpose
 pytestmark = pytest.mark.filterwarnings("ignore::powerkmeans.exceptions.DataGuidanceWarning")
@@ -27,7 +28,7 @@ def test_the_same_page_for_the_same_model(tmp_path, several):
 def test_forms_of_several_views(tmp_path, several):
     model, views = several
     expected = report(tmp_path, model, views).data
-    as_list = MultiViewPowerKMeans(3, random_state=0).fit(list(views.values()))
+    as_list = quick_views(3, random_state=0).fit(list(views.values()))
     assert report(tmp_path, as_list, list(views.values())).data["views"] == ["view_0", "view_1", "view_2"]
     mapped = {}
     for name, view in views.items():
@@ -42,7 +43,7 @@ def test_forms_of_several_views(tmp_path, several):
 def test_one_table_cut_into_views(tmp_path):
     X = blobs(p=5)
     cut = {"a": [4, 0], "b": slice(1, 3)}
-    model = MultiViewPowerKMeans(3, views=cut, random_state=0).fit(X)
+    model = quick_views(3, views=cut, random_state=0).fit(X)
     names = report(tmp_path, model, X).data["profiles"]["name"]
     assert sorted(names) == ["x0", "x1", "x2", "x4"]
     page = report(tmp_path, model, X, feature_names=["c0", "c1", "c2", "c3", "c4"])
@@ -53,7 +54,7 @@ def test_one_table_cut_into_views(tmp_path):
     assert profiles["overall"][place] == pytest.approx(X[:, 4].mean(), rel=1e-3)
     assert sorted(report(tmp_path, model, X, feature_names=list("pqrs")).data["profiles"]["name"]) == list("pqrs")
     frame = pd.DataFrame(X[:, :4], columns=["a:u", "a:v", "b:u", "b:w"])
-    model = MultiViewPowerKMeans(3, random_state=0).fit(frame)
+    model = quick_views(3, random_state=0).fit(frame)
     page = report(tmp_path, model, frame)
     assert sorted(page.data["profiles"]["name"]) == ["u", "u", "v", "w"]
     assert page.data["views"] == ["a", "b"]
@@ -63,17 +64,17 @@ def test_frames_name_columns_and_samples(tmp_path, scored):
     _, X = scored
     frame = pd.DataFrame(X, columns=["alpha", "beta", "gamma", "delta"], index=[f"row {i}" for i in range(240)])
     frame["beta"] = frame["beta"].astype("float32")
-    model = KernelPowerKMeans(3, random_state=0).fit(frame)
+    model = quick(3, random_state=0).fit(frame)
     page = report(tmp_path, model, frame)
     assert sorted(page.data["profiles"]["name"]) == ["alpha", "beta", "delta", "gamma"]
     assert page.data["map"]["id"][:2] == ["row 0", "row 1"]
     polars = pl.DataFrame(X, schema=["alpha", "beta", "gamma", "delta"])
-    page = report(tmp_path, KernelPowerKMeans(3, random_state=0).fit(polars), polars)
+    page = report(tmp_path, quick(3, random_state=0).fit(polars), polars)
     assert sorted(page.data["profiles"]["name"]) == ["alpha", "beta", "delta", "gamma"]
     assert page.data["map"]["id"][:2] == ["0", "1"]
     counted = frame.reset_index(drop=True)
     counted.index = counted.index + 7
-    page = report(tmp_path, KernelPowerKMeans(3, random_state=0).fit(counted), counted)
+    page = report(tmp_path, quick(3, random_state=0).fit(counted), counted)
     assert page.data["map"]["id"][0] == "7"
 
 
@@ -91,30 +92,30 @@ def test_original_with_gaps_and_integers(tmp_path, scored):
 def test_sparse_rows_and_files(tmp_path):
     X = np.maximum(blobs(), 0)
     sparse = csr_array(X)
-    model = KernelPowerKMeans(3, membership="possibilistic", random_state=0).fit(X)
+    model = quick(3, membership="possibilistic", random_state=0).fit(X)
     expected = report(tmp_path, model, X).data["profiles"]
     assert report(tmp_path, model, sparse).data["profiles"] == expected
     np.save(tmp_path / "rows.npy", X)
     source = open_source(tmp_path / "rows.npy")
     assert report(tmp_path, model, source).data["profiles"] == expected
-    both = MultiViewPowerKMeans(3, random_state=0).fit({"s": sparse, "d": X})
+    both = quick_views(3, random_state=0).fit({"s": sparse, "d": X})
     assert len(report(tmp_path, both, {"s": sparse, "d": X}).data["profiles"]["name"]) == 8
 
 
 def test_exact_kernels(tmp_path):
     X = blobs(n=120)
-    model = KernelPowerKMeans(3, feature_map="exact", membership="possibilistic", random_state=0).fit(X)
+    model = quick(3, feature_map="exact", membership="possibilistic", random_state=0).fit(X)
     page = report(tmp_path, model, X)
     np.testing.assert_allclose(page.data["map"]["typicality"], model.typicality(X), atol=6e-4)
     with pytest.raises(ValueError, match="X has 100, the model 120"):
         report(tmp_path, model, X[:100])
     K = np.exp(-np.sum((X[:, None] - X) ** 2, axis=2) / 50)
-    given = KernelPowerKMeans(3, feature_map="exact", kernel="precomputed", random_state=0).fit(K)
+    given = quick(3, feature_map="exact", kernel="precomputed", random_state=0).fit(K)
     page = report(tmp_path, given, K)
     assert page.data["profiles"]["name"] == []
     assert "hidden" in page.all("section", id="profiles-section")[0]
     assert len(report(tmp_path, given, K, original=X).data["profiles"]["name"]) == 4
-    mixed = MultiViewPowerKMeans(
+    mixed = quick_views(
         3, feature_map={"k": "exact", "x": "rff"}, kernel={"k": "precomputed"}, random_state=0
     ).fit({"k": K, "x": X})
     page = report(tmp_path, mixed, {"k": K, "x": X})
@@ -124,7 +125,7 @@ def test_exact_kernels(tmp_path):
 
 def test_the_map_keeps_distances_of_the_feature_space(tmp_path):
     X = blobs(n=150, p=2, far=0)
-    model = KernelPowerKMeans(3, feature_map="identity", random_state=0).fit(X)
+    model = quick(3, feature_map="identity", random_state=0).fit(X)
     points = np.array([report(tmp_path, model, X).data["map"][axis] for axis in "xy"]).T
     ours, plain = (np.linalg.norm(P[:, None] - P, axis=2) for P in (points, X))
     np.testing.assert_allclose(ours / ours.max(), plain / plain.max(), atol=2e-3)
@@ -133,7 +134,7 @@ def test_the_map_keeps_distances_of_the_feature_space(tmp_path):
 def test_the_map_weighs_the_views(tmp_path):
     rng = np.random.default_rng(0)
     views = {"a": rng.normal(size=(150, 1)) + 8 * (np.arange(150) % 2)[:, None], "b": rng.normal(size=(150, 1))}
-    model = MultiViewPowerKMeans(2, feature_map="identity", random_state=0).fit(views)
+    model = quick_views(2, feature_map="identity", random_state=0).fit(views)
     assert not 0.3 < model.view_weights_[0] < 0.7
     points = np.array([report(tmp_path, model, views).data["map"][axis] for axis in "xy"]).T
     scales = [feature_map.scale for feature_map in model._fit.model.maps]
@@ -155,7 +156,7 @@ def test_extremes(tmp_path, case):
         "one sample each": (6, 6, 2),
     }[case]
     X = blobs(n=n, k=k, p=p, far=0)
-    model = KernelPowerKMeans(k, membership="possibilistic", random_state=0).fit(X)
+    model = quick(k, membership="possibilistic", random_state=0).fit(X)
     page = report(tmp_path, model, X)
     data = page.data
     assert len(data["sizes"]) == k
@@ -167,7 +168,7 @@ def test_extremes(tmp_path, case):
         assert "fall into one cluster" in page.said
         assert "hidden" in page.all("select", id="filter")[0]
     if case == "one column":
-        identity = KernelPowerKMeans(2, feature_map="identity", random_state=0).fit(X)
+        identity = quick(2, feature_map="identity", random_state=0).fit(X)
         assert "vary in one direction only" in report(tmp_path, identity, X).said
 
 
@@ -181,7 +182,7 @@ def test_columns_far_from_zero_keep_their_digits(tmp_path, scored):
 def test_constant_columns_and_views(tmp_path):
     X = blobs()
     X[:, 1] = 7.25
-    model = KernelPowerKMeans(3, random_state=0).fit(X)
+    model = quick(3, random_state=0).fit(X)
     profiles = report(tmp_path, model, X).data["profiles"]
     place = profiles["name"].index("x1")
     assert profiles["deviation"][place] == 0
@@ -189,13 +190,13 @@ def test_constant_columns_and_views(tmp_path):
     assert profiles["means"][place] == [7.25] * 3
     views = {"a": X, "flat": np.ones((240, 2))}
     with pytest.warns(UserWarning, match="constant"):
-        model = MultiViewPowerKMeans(3, random_state=0).fit(views)
+        model = quick_views(3, random_state=0).fit(views)
     assert "constant, not used" in report(tmp_path, model, views).said
 
 
 def test_after_a_stream(tmp_path):
     X = blobs(n=3000)
-    model = KernelPowerKMeans(3, random_state=0)
+    model = quick(3, random_state=0)
     for start in range(0, 3000, 500):
         model.partial_fit(X[start : start + 500])
     page = report(tmp_path, model, X)

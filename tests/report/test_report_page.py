@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from report_helpers import blobs, report
 
-from powerkmeans import MultiViewPowerKMeans
+from helpers import quick_views
 from powerkmeans.report import page as page_module
 from powerkmeans.report.charts import Line, line_chart, log_ticks, ticks
 from powerkmeans.report.markup import LONGEST_TEXT, fixed, percent, plain_text
@@ -49,7 +49,7 @@ NASTY = [
 def test_everything_is_escaped(tmp_path):
     X = blobs(n=len(NASTY) * 4, p=len(NASTY))
     views = {NASTY[0]: X, NASTY[1]: X + 1}
-    model = MultiViewPowerKMeans(2, random_state=0).fit(views)
+    model = quick_views(2, random_state=0).fit(views)
     page = report(
         tmp_path, model, views, ids=NASTY * 4, title=NASTY[1], scaling=NASTY[2], feature_names=NASTY + NASTY
     )

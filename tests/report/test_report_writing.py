@@ -10,7 +10,7 @@ import pytest
 from report_helpers import report
 from sklearn.exceptions import NotFittedError
 
-from powerkmeans import KernelPowerKMeans
+from helpers import quick
 from powerkmeans.report import write_report, writing
 from powerkmeans.report.original import original_views
 
@@ -69,7 +69,7 @@ def test_bad_input_is_told_before_anything_is_written(tmp_path, scored, several)
     with pytest.raises(TypeError, match="takes a fitted estimator of powerkmeans, got a str"):
         write_report(path, "model", X)
     with pytest.raises(NotFittedError):
-        write_report(path, KernelPowerKMeans(3), X)
+        write_report(path, quick(3), X)
     with pytest.raises(IsADirectoryError, match="is a folder"):
         write_report(tmp_path, model, X)
     with pytest.raises(FileNotFoundError, match="There is no folder"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -19,7 +21,10 @@ K = 3
 RNA, TRUTH = blobs(K, 6, 20, 0.7)
 PROTEIN = blobs(K, 4, 20, 0.7, seed=1)[0]
 CELLS = np.array([f"cell{i}" for i in range(len(RNA))])
-cluster = powerkmeans.sc.cluster
+QUICK = {"anneal_factor": 1.4}  # for time alone
+cluster = functools.partial(powerkmeans.sc.cluster, **QUICK)
+kernel = functools.partial(powerkmeans.KernelPowerKMeans, **QUICK)
+several = functools.partial(powerkmeans.MultiViewPowerKMeans, **QUICK)
 
 
 def make_anndata(X=RNA, cells=CELLS, prefix="gene", **fields):

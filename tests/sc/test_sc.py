@@ -16,16 +16,18 @@ from sc_helpers import (
     K,
     anndata,
     cluster,
+    kernel,
     make_anndata,
     make_mudata,
     mudata,
     pd,
     same_as,
+    several,
 )
 from scipy.sparse import csc_matrix, csr_matrix, issparse
 
 import powerkmeans
-from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, explain_views
+from powerkmeans import explain_views
 
 
 def with_gaps(mdata):
@@ -41,7 +43,7 @@ def with_gaps(mdata):
 def test_one_representation_is_what_the_estimator_finds():
     adata = make_anndata()
     assert cluster(adata, K, use_rep="X") is None
-    model = KernelPowerKMeans(K, random_state=0).fit(RNA)
+    model = kernel(K, random_state=0).fit(RNA)
     assert same_as(model, RNA, adata)
     assert list(adata.obs["power_kmeans"].cat.categories) == ["0", "1", "2"]
     assert list(adata.obs) == ["power_kmeans", "power_kmeans_outlier_score"]
@@ -52,7 +54,7 @@ def test_one_representation_is_what_the_estimator_finds():
 def test_a_kernel_has_outlier_scores_with_a_possibilistic_membership_alone():
     adata = make_anndata()
     cluster(adata, K, use_rep="X", feature_map="nystroem")
-    assert same_as(KernelPowerKMeans(K, feature_map="nystroem", random_state=0).fit(RNA), RNA, adata)
+    assert same_as(kernel(K, feature_map="nystroem", random_state=0).fit(RNA), RNA, adata)
     assert list(adata.obs) == ["power_kmeans"]
     assert adata.uns["power_kmeans"]["views"]["feature_map"].tolist() == ["nystroem"]
 
@@ -60,7 +62,7 @@ def test_a_kernel_has_outlier_scores_with_a_possibilistic_membership_alone():
 def test_outlier_scores_and_a_name():
     adata = make_anndata()
     cluster(adata, K, key_added="mine", membership="possibilistic", random_state=3)
-    model = KernelPowerKMeans(K, membership="possibilistic", random_state=3).fit(RNA)
+    model = kernel(K, membership="possibilistic", random_state=3).fit(RNA)
     assert same_as(model, RNA, adata, "mine")
     np.testing.assert_array_equal(adata.obs["mine_outlier_score"], model.outlier_score(RNA))
     assert set(adata.uns) == {"mine"}
@@ -89,7 +91,7 @@ def test_copy_leaves_the_original():
 def test_principal_components_are_the_default():
     adata = make_anndata(np.zeros((60, 100)), obsm={"X_pca": RNA})
     cluster(adata, K)
-    assert same_as(KernelPowerKMeans(K, random_state=0).fit(RNA), RNA, adata)
+    assert same_as(kernel(K, random_state=0).fit(RNA), RNA, adata)
     assert adata.uns["power_kmeans"]["views"]["representation"].to_dict() == {"X_pca": "X_pca"}
 
 
@@ -101,7 +103,7 @@ def test_representations_by_name(name):
     adata.obsm["frame"] = pd.DataFrame(4 * RNA, index=adata.obs_names, columns=[f"a:{i}" for i in range(6)])
     X = {"X": -1, "layers/scaled": 2, "X_scvi": 3, "frame": 4}[name] * RNA
     cluster(adata, K, use_rep=name)
-    assert same_as(KernelPowerKMeans(K, random_state=0).fit(X), X, adata)
+    assert same_as(kernel(K, random_state=0).fit(X), X, adata)
     assert adata.uns["power_kmeans"]["views"].index.tolist() == [name]
 
 
@@ -111,21 +113,19 @@ def test_sparse(make):
     adata = make_anndata(make(X))
     assert issparse(adata.X)
     cluster(adata, K)
-    assert same_as(KernelPowerKMeans(K, random_state=0).fit(csr_matrix(X)), csr_matrix(X), adata)
+    assert same_as(kernel(K, random_state=0).fit(csr_matrix(X)), csr_matrix(X), adata)
 
 
 def test_several_representations_of_one_anndata():
     adata = make_anndata(obsm={"protein": PROTEIN})
     views = {"X": RNA, "protein": PROTEIN}
-    model = MultiViewPowerKMeans(K, random_state=0).fit(views)
+    model = several(K, random_state=0).fit(views)
     cluster(adata, K, use_rep=["X", "protein"])
     assert same_as(model, views, adata)
     np.testing.assert_array_equal(adata.obs["power_kmeans_outlier_score"], model.outlier_score(views))
     cluster(adata, K, use_rep={"rna": None, "surface": "protein"}, key_added="named", bandwidth={"rna": 5.0})
     views = {"rna": RNA, "surface": PROTEIN}
-    assert same_as(
-        MultiViewPowerKMeans(K, bandwidth={"rna": 5.0}, random_state=0).fit(views), views, adata, "named"
-    )
+    assert same_as(several(K, bandwidth={"rna": 5.0}, random_state=0).fit(views), views, adata, "named")
     assert adata.uns["named"]["views"]["representation"].to_dict() == {"rna": "X", "surface": "protein"}
     assert adata.uns["named"]["views"]["bandwidth"]["rna"] == 5.0
 
@@ -136,7 +136,7 @@ def test_a_row_of_nan_is_a_missing_view():
     adata = make_anndata(obsm={"protein": gaps})
     cluster(adata, K, use_rep=["X", "protein"])
     views = {"X": RNA, "protein": gaps}
-    assert same_as(MultiViewPowerKMeans(K, random_state=0).fit(views), views, adata)
+    assert same_as(several(K, random_state=0).fit(views), views, adata)
     assert adata.uns["power_kmeans"]["views"]["coverage"]["protein"] == pytest.approx(51 / 60)
 
 
@@ -144,7 +144,7 @@ def test_modalities_are_views():
     mdata = make_mudata()
     assert cluster(mdata, K) is None
     views = {"rna": RNA, "protein": PROTEIN}
-    model = MultiViewPowerKMeans(K, random_state=0).fit(views)
+    model = several(K, random_state=0).fit(views)
     assert same_as(model, views, mdata)
     np.testing.assert_array_equal(mdata.obs["power_kmeans_outlier_score"], model.outlier_score(views))
     assert powerkmeans.metrics.clustering_accuracy(TRUTH, mdata.obs["power_kmeans"].astype(int)) == 1.0
@@ -172,7 +172,7 @@ def test_observations_are_matched_by_name(rna, protein, order, form):
     views = with_gaps(mdata)
     present = {name: ~np.isnan(array[:, 0]) for name, array in views.items()}
     views = {name: form(np.nan_to_num(array)) for name, array in views.items()}
-    model = MultiViewPowerKMeans(K, random_state=0).fit(views, present=present)
+    model = several(K, random_state=0).fit(views, present=present)
     np.testing.assert_array_equal(mdata.obs["power_kmeans"].astype(int), model.labels_)
     memberships = model.predict_proba(views, present=present)
     np.testing.assert_allclose(mdata.obsm["power_kmeans_memberships"], memberships, rtol=1e-10)
@@ -188,7 +188,7 @@ def test_a_modality_reordered_after_the_mudata_was_made():
     mdata.mod["protein"] = mdata.mod["protein"][SHUFFLED].copy()  # the maps of mdata are now out of date
     cluster(mdata, K)
     views = {"rna": RNA, "protein": PROTEIN}
-    assert same_as(MultiViewPowerKMeans(K, random_state=0).fit(views), views, mdata)
+    assert same_as(several(K, random_state=0).fit(views), views, mdata)
 
 
 def test_representations_by_modality():
@@ -197,7 +197,7 @@ def test_representations_by_modality():
     mdata.mod["protein"].obsm["X_pca"] = -PROTEIN
     cluster(mdata, K, use_rep={"rna": "X_lsi", "protein": None})
     views = {"rna": 2 * RNA, "protein": -PROTEIN}
-    assert same_as(MultiViewPowerKMeans(K, random_state=0).fit(views), views, mdata)
+    assert same_as(several(K, random_state=0).fit(views), views, mdata)
     assert mdata.uns["power_kmeans"]["views"]["representation"].tolist() == ["X_lsi", "X_pca"]
     cluster(mdata, K, use_rep="X")
     assert mdata.uns["power_kmeans"]["views"]["representation"].tolist() == ["X", "X"]
@@ -209,7 +209,7 @@ def test_what_the_table_of_views_says():
     mdata = make_mudata(slice(0, 45), slice(15, None))
     cluster(mdata, K)
     views = with_gaps(mdata)
-    model = MultiViewPowerKMeans(K, random_state=0).fit(views)
+    model = several(K, random_state=0).fit(views)
     found = mdata.uns["power_kmeans"]["views"]
     for name, column in explain_views(model, views).items():
         if name != "view":
@@ -268,7 +268,7 @@ def test_results_survive_h5ad(tmp_path, use_rep):
 def test_the_summary():
     adata = make_anndata()
     cluster(adata, K, feature_map="nystroem")
-    model = KernelPowerKMeans(K, feature_map="nystroem", random_state=0).fit(RNA)
+    model = kernel(K, feature_map="nystroem", random_state=0).fit(RNA)
     summary = adata.uns["power_kmeans"]
     assert summary["estimator"] == "KernelPowerKMeans"
     assert summary["version"] == powerkmeans.__version__
@@ -303,7 +303,7 @@ def test_backed(tmp_path):
     make_anndata(obsm={"X_pca": PROTEIN}).write_h5ad(tmp_path / "cells.h5ad")
     adata = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
     cluster(adata, K)
-    assert same_as(KernelPowerKMeans(K, random_state=0).fit(PROTEIN), PROTEIN, adata)
+    assert same_as(kernel(K, random_state=0).fit(PROTEIN), PROTEIN, adata)
     with pytest.raises(ValueError, match=r"The AnnData is in backed mode, its \.X on disk\. Call to_memory\(\)"):
         cluster(adata, K, use_rep="X")
     with pytest.raises(ValueError, match="copy=True needs data in memory"):
