@@ -21,8 +21,10 @@ template <class Real>
 class Searcher {
   using V = Vec<Real>;
   static constexpr int n = lanes<Real>, PAIR = 2 * n, ROWS = 4 * n;
-  // groups of landmarks whose minima are compared as one
-  static constexpr int JOINED = 2;
+  // joined groups for each landmark that is searched: the more, the fewer others are measured
+  static constexpr int64_t SPARE = 5;
+  // candidates that are put in order by comparing all pairs
+  static constexpr int64_t FEW = 32;
   static constexpr double unit = std::numeric_limits<Real>::epsilon() / 2;
   // squared lengths whose products neither overflow nor come near the smallest numbers
   static constexpr double shortest = sizeof(Real) == 4 ? 1e-25 : 0, longest = sizeof(Real) == 4 ? 1e30 : 1e300;
@@ -39,22 +41,29 @@ class Searcher {
   const Search& search;
   const int64_t m, L, D, count;
   const Groups groups;
-  const int64_t n_minima;
+  const int64_t joined, n_joined;         // groups that are compared as one, and how many these are
   const bool missing;
   std::vector<Part> parts;
   std::vector<Real> marks;                // (L, m), which views landmarks have; and (L, ROWS), rows
   std::vector<Real> row_marks;
   std::vector<Real> distance;             // (m, ROWS)
-  std::vector<Real> minima;               // (n_minima, ROWS)
-  std::vector<Real> list;                 // (count, ROWS), the smallest minima in order
+  std::vector<Real> minima, least;        // of groups, (groups, ROWS), and of joined ones
+  std::vector<Real> list;                 // (count, ROWS), the smallest of these in order
   Real limit[ROWS];
+  std::vector<int64_t> firsts;            // landmarks at which groups begin
+  std::vector<int64_t> opened, chosen;    // joined groups and groups that may hold one of the nearest
+  std::vector<int64_t> candidates;
+  std::vector<double> distances;          // of candidates
   std::vector<Candidate> found;
 
  public:
   explicit Searcher(const Search& search)
       : search(search), m(search.n_landmarks), L(search.n_views), D(search.n_columns), count(search.count),
-        groups(m), n_minima((groups.count + JOINED - 1) / JOINED), missing(lacks_views()), distance(m * ROWS),
-        minima(n_minima * ROWS), list(count * ROWS) {
+        groups(m), joined(std::max<int64_t>(1, groups.count / (SPARE * count))),
+        n_joined((groups.count + joined - 1) / joined), missing(lacks_views()), distance(m * ROWS),
+        minima(groups.count * ROWS), least(n_joined * ROWS), list(count * ROWS), firsts(groups.count + 1),
+        opened(n_joined + 1), chosen(groups.count + 1), candidates(m + 1), distances(m) {
+    for (int64_t g = 0; g <= groups.count; ++g) firsts[g] = groups.first(g);
     for (int64_t l = 0; l < L; ++l) parts.push_back(part_of(l));
     if (!missing) return;
     marks.resize(L * m), row_marks.resize(L * ROWS);
@@ -140,7 +149,7 @@ class Searcher {
   // Distances of all rows of the tile to one group of landmarks, less the rows' lengths if there is one view.
   template <int Size>
   INLINE void measure_group(int64_t g) {
-    const int64_t first = groups.first(g);
+    const int64_t first = firsts[g];
     for (int p = 0; p < ROWS; p += PAIR) {
       V a[Size], b[Size];
       if (L == 1) {
@@ -155,8 +164,7 @@ class Searcher {
         store(to, a[i]), store(to + n, b[i]);
         least_a = smaller(least_a, a[i]), least_b = smaller(least_b, b[i]);
       }
-      Real* to = minima.data() + g / JOINED * ROWS + p;
-      if (g % JOINED) least_a = smaller(least_a, load(to)), least_b = smaller(least_b, load(to + n));
+      Real* to = minima.data() + g * ROWS + p;
       store(to, least_a), store(to + n, least_b);
     }
   }
@@ -213,37 +221,79 @@ class Searcher {
     return squared / (squared + typical);
   }
 
-  // What none of the `count` nearest landmarks is beyond: a group's minimum is the distance of one of them.
+  // What none of the `count` nearest landmarks is beyond: each minimum is the distance of another one.
   void bound_smallest() {
-    const V far = all<Real>(std::numeric_limits<Real>::infinity());
-    for (int r = 0; r < ROWS; r += n) {
-      Real* at = list.data() + r;
-      for (int64_t i = 0; i < count; ++i) store(at + i * ROWS, far);
-      for (int64_t g = 0; g < n_minima; ++g) {
-        V value = load(minima.data() + g * ROWS + r);
-        if (!any<Real>(value < load(at + (count - 1) * ROWS))) continue;
-        for (int64_t i = 0; i < count; ++i) {
-          const V old = load(at + i * ROWS);
-          store(at + i * ROWS, smaller(old, value));
-          value = larger(old, value);
-        }
+    join();
+    std::fill(list.begin(), list.end(), std::numeric_limits<Real>::infinity());
+    const Real* last = list.data() + (count - 1) * ROWS;
+    for (int64_t g = 0; g < n_joined; ++g) {
+      V value[ROWS / n];
+      Mask<Real> smaller_than = {};
+#pragma GCC unroll 4
+      for (int i = 0; i < ROWS / n; ++i) {
+        value[i] = load(least.data() + g * ROWS + i * n);
+        smaller_than |= value[i] < load(last + i * n);
       }
-      store(limit + r, load(limit + r) + load(at + (count - 1) * ROWS));
+      if (any<Real>(smaller_than)) insert(value);
+    }
+    for (int r = 0; r < ROWS; r += n) store(limit + r, load(limit + r) + load(last + r));
+  }
+
+  void join() {
+    for (int64_t g = 0; g < groups.count; ++g)
+      for (int r = 0; r < ROWS; r += n) {
+        Real* to = least.data() + g / joined * ROWS + r;
+        const V value = load(minima.data() + g * ROWS + r);
+        store(to, g % joined ? smaller(load(to), value) : value);
+      }
+  }
+
+  // A value for each row into its list.
+  INLINE void insert(V* value) {
+    for (Real* at = list.data(); at < list.data() + count * ROWS; at += ROWS) {
+#pragma GCC unroll 4
+      for (int i = 0; i < ROWS / n; ++i) {
+        const V old = load(at + i * n);
+        store(at + i * n, smaller(old, value[i]));
+        value[i] = larger(old, value[i]);
+      }
     }
   }
 
-  // All landmarks that may be among the nearest, measured; the nearest first.
+  // All landmarks that may be among the nearest, measured; the nearest first. Which ones is as good as random, so lists
+  // are written without branches: one more entry than counts.
   void gather(int64_t row, int r) {
-    found.clear();
     const Real most = limit[r];
-    for (int64_t g = 0; g < n_minima; ++g) {
-      if (!(minima[g * ROWS + r] <= most)) continue;
-      const int64_t end = groups.first(std::min((g + 1) * JOINED, groups.count));
-      for (int64_t i = groups.first(g * JOINED); i < end; ++i)
-        if (distance[i * ROWS + r] <= most) found.push_back({measured(row, i), i});
+    int64_t n_open = 0, n_groups = 0, n_found = 0;
+    for (int64_t j = 0; j < n_joined; ++j) opened[n_open] = j, n_open += least[j * ROWS + r] <= most;
+    for (int64_t o = 0; o < n_open; ++o)
+      for (int64_t g = opened[o] * joined; g < std::min((opened[o] + 1) * joined, groups.count); ++g)
+        chosen[n_groups] = g, n_groups += minima[g * ROWS + r] <= most;
+    for (int64_t o = 0; o < n_groups; ++o)
+      for (int64_t i = firsts[chosen[o]]; i < firsts[chosen[o] + 1]; ++i)
+        candidates[n_found] = i, n_found += distance[i * ROWS + r] <= most;
+    for (int64_t i = 0; i < n_found; ++i) distances[i] = measured(row, candidates[i]);
+    found.resize(n_found);
+    if (n_found <= FEW)
+      rank(n_found);
+    else
+      sort(n_found);
+  }
+
+  // Candidates in order, each by how many come before it.
+  void rank(int64_t n_found) {
+    for (int64_t i = 0; i < n_found; ++i) {
+      const double own = distances[i];
+      int64_t before = 0;
+      for (int64_t j = 0; j < i; ++j) before += distances[j] <= own;
+      for (int64_t j = i + 1; j < n_found; ++j) before += distances[j] < own;
+      found[before] = {own, candidates[i]};
     }
-    const int64_t kept = std::min<int64_t>(count, int64_t(found.size()));
-    std::partial_sort(found.begin(), found.begin() + kept, found.end());
+  }
+
+  void sort(int64_t n_found) {
+    for (int64_t i = 0; i < n_found; ++i) found[i] = {distances[i], candidates[i]};
+    std::sort(found.begin(), found.end());
   }
 
   // The distance between a row and a landmark by differences.
@@ -284,8 +334,9 @@ class Searcher {
     }
     if (!(total > 0))
       for (int64_t i = 0; i < kept; ++i) total += share[i] = std::isfinite(found[i].distance);
+    const double part = total > 0 ? 1 / total : std::numeric_limits<double>::quiet_NaN();
     for (int64_t i = 0; i < kept; ++i) {
-      share[i] = total > 0 ? share[i] / total : std::numeric_limits<double>::quiet_NaN();
+      share[i] *= part;
       search.index[row * kept + i] = found[i].index;
     }
     search.itself[row] = own;
