@@ -224,6 +224,7 @@ _RARE = "bounds work on data that no set here has"
 # numbers that no result hangs on: limits of arithmetic, of memory, and of what is accepted
 GUARDS: dict[str, str] = {
     "features.graph.agreement.COMPARED_ROWS": _SPEED,
+    "fitting.clustering.QUICK_FACTOR": _GRAPH,
     "features.graph.agreement.CLEAR": _GRAPH,
     "features.graph.agreement.DOUBTFUL": _SPEED,
     "features.graph.agreement.PURE": _GRAPH,

@@ -196,7 +196,7 @@ def test_every_parameter_is_documented(estimator):
 @pytest.mark.parametrize(("feature_map", "n_components"), [("nystroem", "auto"), ("graph", 1000)])
 def test_nothing_of_the_size_of_the_data_but_labels_is_kept(feature_map, n_components):
     X = np.random.default_rng(0).normal(size=(5000, 3))
-    model = quick(2, feature_map=feature_map, n_components=n_components, random_state=0).fit(X)
+    model = quick(2, feature_map=feature_map, n_components=n_components, random_state=0, advice=False).fit(X)
 
     def sizes(value):
         if isinstance(value, np.ndarray):

@@ -21,12 +21,23 @@ from powerkmeans.objective.membership import Fuzzy
 from powerkmeans.support.precision import ROUNDING
 from powerkmeans.types import Float64Array, Problem, RowSample, Views
 
+# how fast these anneal: they weigh and compare, and need not be the best that there is
+QUICK_FACTOR = 1.5
+
 
 def cluster_features(
     settings: Settings, seed: int, features: Float64Array, weight: Float64Array
 ) -> NDArray[np.integer]:
-    """The clusters of features as a fit with the defaults finds them."""
-    plain = replace(settings, s_init="auto", init="auto", n_init="auto", anneal_every="auto", membership="fuzzy")
+    """The clusters of features as a fit with the defaults finds them, but for its patience."""
+    plain = replace(
+        settings,
+        s_init="auto",
+        init="auto",
+        n_init="auto",
+        anneal_every="auto",
+        anneal_factor=max(QUICK_FACTOR, settings.anneal_factor),
+        membership="fuzzy",
+    )
     task = _task(features, weight, plain, seed)
     if not task.problem.scatter[0] > ROUNDING:  # of unit length: all in one place
         return np.zeros(len(weight), dtype=np.int32)
