@@ -18,6 +18,7 @@ from powerkmeans.compute.passes import fastest, search_of
 from powerkmeans.engines import NumpyOptions
 from powerkmeans.features.graph.build import even_landmarks
 from powerkmeans.features.graph.neighbours import neighbours
+from powerkmeans.features.maps.graph import embedded
 from powerkmeans.types import Views
 
 BUILT = [target for target in TARGETS if open_library(target) is not None]
@@ -58,6 +59,9 @@ def assert_same(rows, landmarks, count, search):
     assert np.all(np.diff(np.sort(found.index, axis=1), axis=1) > 0)
     np.testing.assert_array_equal(found.itself, expected.itself)
     np.testing.assert_allclose(found.reach, expected.reach, rtol=TOLERANCE)
+    loading = np.random.default_rng(1).normal(size=(len(landmarks.rows), 3)) + 2  # none of a length near zero
+    features = search.embedded(rows, landmarks, count, loading)
+    np.testing.assert_allclose(features, embedded(expected, loading, np), rtol=0, atol=10 * TOLERANCE)
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -116,6 +120,7 @@ def test_rows_out_of_range_go_to_the_equations(search, value):
     landmarks = even_landmarks(rows[:50], offsets)
     rows[70, 1] = value
     assert search(rows, landmarks, 5) is None
+    assert search.embedded(rows, landmarks, 5, np.ones((50, 2))) is None
     with np.errstate(all="ignore"):
         found = neighbours(rows, replace(landmarks, search=search), 5, np)
         expected = neighbours(rows, landmarks, 5, np)

@@ -80,7 +80,7 @@ def fill_absent(features: Array, present: Array, labels: Array) -> None:
 
 def _clusters_of_landmarks(base: GraphMap, model: Model) -> Float64Array:
     """One where a landmark is of a cluster."""
-    features = embedded(base.nearest(base.landmarks, np), base.loading, np) - model.maps[0].mean
+    features = base.embedded(base.landmarks, np) - model.maps[0].mean
     centers = model.parameters.centers
     return np.eye(len(centers))[_nearest(features, centers)]
 

@@ -99,6 +99,9 @@ class SearchStructure(Structure):
         ("share", c_void_p),
         ("itself", c_void_p),
         ("reach", c_void_p),
+        ("n_outputs", c_int64),
+        ("loading", c_void_p),
+        ("features", c_void_p),
     )
 
 
@@ -245,9 +248,9 @@ class PassCall(Call):
 
 
 class SearchCall(Call):
-    """The landmarks nearest to rows: the call fills ``found``."""
+    """The landmarks nearest to rows: the call fills ``found``, and with loadings ``features``."""
 
-    def __init__(self, rows: Array, landmarks: Landmarks, n_neighbors: int) -> None:
+    def __init__(self, rows: Array, landmarks: Landmarks, n_neighbors: int, loading: Array | None = None) -> None:
         super().__init__(np.float64)
         n_landmarks, n_columns = _two_sizes("landmarks", landmarks.rows)
         n_rows, n_views = len(rows), landmarks.n_views
@@ -277,6 +280,12 @@ class SearchCall(Call):
             itself=self._address("marks", self.found.itself, (n_rows,), np.bool_),
             reach=self._address("reaches", self.found.reach, (n_rows,)),
         )
+        if loading is not None:
+            _, n_outputs = _two_sizes("loadings", loading)
+            self.features = np.empty((n_rows, n_outputs))
+            self.structure.n_outputs = n_outputs
+            self.structure.loading = self._address("loadings", loading, (n_landmarks, n_outputs))
+            self.structure.features = self._address("features", self.features, (n_rows, n_outputs))
 
 
 def _check_search(landmarks: Landmarks, n_neighbors: int, n_columns: int) -> None:

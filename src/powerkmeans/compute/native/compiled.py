@@ -117,6 +117,11 @@ class CompiledSearch:
         call = SearchCall(rows, landmarks, count)
         return call.found if _library(self.target).find_nearest(call) else None
 
+    def embedded(self, rows: Array, landmarks: Landmarks, count: int, loading: Array) -> Array | None:
+        """Coordinates in the graph, as ``features.maps.graph`` has them."""
+        call = SearchCall(rows, landmarks, count, loading)
+        return call.features if _library(self.target).find_nearest(call) else None
+
 
 def _sums(target: str, block: Block, inputs: PassInput, maps: tuple[CentredMap, ...] | None) -> PassStatistics:
     call = PassCall(block, inputs, maps)

@@ -33,7 +33,7 @@ class Library(NamedTuple):
         self._call(f"map_{call.dtype.name}", *sizes, c_void_p(call.rows), c_void_p(call.out))
 
     def find_nearest(self, call: SearchCall) -> bool:
-        """Fill ``call.found``; whether all rows were in range."""
+        """Fill ``call.found`` and ``call.features``; whether all rows were in range."""
         return self._call("nearest", ctypes.byref(call.structure)) < 0
 
     def _call(self, name: str, *arguments: Any) -> int:

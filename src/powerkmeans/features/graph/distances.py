@@ -23,9 +23,13 @@ NORMAL_QUARTILES = 1.349
 
 
 class Search(Protocol):
-    """Finds the nearest landmarks of dense rows (``features.graph.neighbours``); None where it cannot."""
+    """Finds the nearest landmarks of dense rows (``features.graph.neighbours``); None where it cannot.
+
+    ``embedded`` goes on to the rows' coordinates in the graph (``features.maps.graph``).
+    """
 
     def __call__(self, rows: Any, landmarks: Landmarks, count: int) -> Any | None: ...
+    def embedded(self, rows: Any, landmarks: Landmarks, count: int, loading: Any) -> Array | None: ...
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from powerkmeans.features.graph.agreement import Judgement
 from powerkmeans.features.graph.build import GraphSize, Rows
 from powerkmeans.features.graph.choice import Chosen, clearest_graph, plain_graph
-from powerkmeans.features.graph.distances import Landmarks, Search
+from powerkmeans.features.graph.distances import Landmarks, Search, alike
 from powerkmeans.features.graph.neighbours import FEW_NEIGHBORS, Neighbours, neighbours, shared_reach
 from powerkmeans.features.graph.placing import Placing, origin_of
 from powerkmeans.features.maps.base import BaseMap, MapKind, MapRequest, MapWords, check_columns
@@ -150,13 +150,15 @@ class GraphMap(BaseMap):
         offsets = self.placing.placed_offsets
         return Landmarks(self.landmarks, offsets, self.weights, self.typical, self.spread, self.search)
 
-    def neighbours(self, X: Array, xp: Any) -> Neighbours:
-        """The landmarks nearest to each row."""
-        check_columns(X, self.origin.shape[0])
-        return self.nearest(self.placing(X, xp), xp)
+    def embedded(self, rows: Array, xp: Any) -> Array:
+        """The coordinates of placed rows."""
+        rows, found = alike(rows, self.placed), None
+        if self.search is not None and not hasattr(rows, "toarray"):
+            found = self.search.embedded(rows, self.placed, self.n_neighbors, self.loading)
+        return embedded(self.nearest(rows, xp), self.loading, xp) if found is None else found
 
     def nearest(self, rows: Array, xp: Any) -> Neighbours:
-        """The same of rows that are placed already."""
+        """The landmarks nearest to each of the rows, which are placed already."""
         return neighbours(rows, self.placed, self.n_neighbors, xp)
 
     def scoring(self, rows: Array, xp: Any) -> Neighbours:
@@ -165,7 +167,8 @@ class GraphMap(BaseMap):
         return found._replace(reach=shared_reach(self.placed.present(rows), self.placed, found.reach, xp))
 
     def __call__(self, X: Array, xp: Any) -> Array:
-        features = embedded(self.neighbours(X, xp), self.loading, xp)
+        check_columns(X, self.origin.shape[0])
+        features = self.embedded(self.placing(X, xp), xp)
         return xp.where(xp.isnan(features), xp.zeros_like(features), features) if self.lenient else features
 
     def with_lenience(self) -> GraphMap:

@@ -55,4 +55,7 @@ struct Search {
   double* share;             // (n, n_neighbors)
   uint8_t* itself;           // (n,)
   double* reach;             // (n,)
+  int64_t n_outputs;
+  const double* loading;     // (m, n_outputs), or null
+  double* features;          // (n, n_outputs), or null
 };

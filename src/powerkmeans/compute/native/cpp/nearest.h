@@ -85,6 +85,7 @@ class Searcher {
       for (int r = 0; r < rows; ++r) {
         gather(start + r, r);
         divide(start + r);
+        if (search.features) embed(start + r);
       }
     }
     return -1;
@@ -240,12 +241,14 @@ class Searcher {
   }
 
   void join() {
-    for (int64_t g = 0; g < groups.count; ++g)
+    for (int64_t j = 0; j < n_joined; ++j) {
+      const int64_t first = j * joined, end = std::min(first + joined, groups.count);
       for (int r = 0; r < ROWS; r += n) {
-        Real* to = least.data() + g / joined * ROWS + r;
-        const V value = load(minima.data() + g * ROWS + r);
-        store(to, g % joined ? smaller(load(to), value) : value);
+        V value = load(minima.data() + first * ROWS + r);
+        for (int64_t g = first + 1; g < end; ++g) value = smaller(value, load(minima.data() + g * ROWS + r));
+        store(least.data() + j * ROWS + r, value);
       }
+    }
   }
 
   // A value for each row into its list.
@@ -341,6 +344,20 @@ class Searcher {
     }
     search.itself[row] = own;
     search.reach[row] = reach;
+  }
+
+  // The loadings of neighbours by their shares, at unit length.
+  void embed(int64_t row) const {
+    const int64_t q = search.n_outputs, kept = search.n_neighbors;
+    double *to = search.features + row * q, length = 0;
+    std::fill(to, to + q, 0.0);
+    for (int64_t i = 0; i < kept; ++i) {
+      const double share = search.share[row * kept + i], *from = search.loading + search.index[row * kept + i] * q;
+      for (int64_t v = 0; v < q; ++v) to[v] += share * from[v];
+    }
+    for (int64_t v = 0; v < q; ++v) length += to[v] * to[v];
+    const double scale = length == 0 ? 1 : 1 / std::sqrt(length);
+    for (int64_t v = 0; v < q; ++v) to[v] *= scale;
   }
 
   // A landmark is no neighbour of itself: at distance zero it gets that of the next one.
