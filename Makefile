@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: demo test test-studies test-processors test-sanitized test-threadpoolctl lint format bench bench-processors bench-speedups bench-ablation bench-scaling bench-startup bench-peers bench-starts bench-noise bench-noise-columns bench-graph bench-neighbors bench-graph-rules bench-map-scaling bench-choose-k bench-report noise study theorems paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures docs dist dist-test clean help
+.PHONY: demo test test-studies test-processors test-emulated test-sanitized test-threadpoolctl lint format bench bench-processors bench-speedups bench-ablation bench-scaling bench-startup bench-peers bench-starts bench-noise bench-noise-columns bench-graph bench-neighbors bench-graph-rules bench-map-scaling bench-choose-k bench-report noise study theorems paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures docs dist dist-test clean help
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -50,6 +50,9 @@ test-studies: $(VENV)/.run  ## the tests of the commands behind the tables, and 
 
 test-processors: $(VENV)/.run  ## engines, kernels, oracle and properties on every processor that this one can pretend to be
 	$(BIN)/python tests/processors.py --jobs $(JOBS)
+
+test-emulated: $(VENV)/.run  ## the compiled kernels on arm64 and on old processors, by emulators where these are installed
+	$(BIN)/python tests/emulated.py
 
 COUNT ?= 12000
 test-sanitized: $(VENV)/.run  ## the kernel's tests and COUNT random shapes, with every access to memory checked (g++ on Linux)

@@ -1,0 +1,30 @@
+"""The comparison of kernels between processors: it would notice."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import emulated
+
+EXPECTED = {"float32 mass": np.array([1.0, 2.0]), "float64 nearest index": np.array([3.0, 4.0])}
+
+
+def test_what_rounding_does_is_allowed():
+    assert emulated.worst(EXPECTED, EXPECTED) == 0
+    rounded = {**EXPECTED, "float32 mass": np.array([1.0, 2.0 + 1e-6])}
+    assert 0 < emulated.worst(rounded, EXPECTED) < 1
+
+
+@pytest.mark.parametrize(("name", "values"), [("float32 mass", [1, 2.1]), ("float64 nearest index", [4, 3])])
+def test_another_answer_is_noticed(name, values):
+    assert emulated.worst({**EXPECTED, name: np.array(values, dtype=float)}, EXPECTED) > 1
+
+
+def test_a_processor_without_its_emulator_is_told():
+    assert emulated.Processor("none", ("g++",), ("no-such-emulator",)).lacks == "no-such-emulator"
