@@ -1,4 +1,4 @@
-"""The compiled kernels on processors that are not here: compiled for them, run by an emulator, compared with this one.
+"""The compiled kernels on processors that are not here: compiled for them, run by an emulator, and compared.
 
 python tests/emulated.py
 
