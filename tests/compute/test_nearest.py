@@ -127,6 +127,15 @@ def test_rows_out_of_range_go_to_the_equations(search, value):
     np.testing.assert_array_equal(found.share, expected.share)
 
 
+@pytest.mark.parametrize("name", ["rows", "typical", "weights"])
+def test_landmarks_that_are_no_numbers_are_left_to_the_equations(search, name):
+    rows, offsets = placed(np.random.default_rng(0), 100, (3, 2))
+    landmarks = even_landmarks(rows[:50], offsets)
+    spoilt = np.array(getattr(landmarks, name))
+    spoilt[..., 0] = np.nan
+    assert search(rows, replace(landmarks, **{name: spoilt}), 5) is None
+
+
 def test_blocks_do_not_matter(search):
     rows, offsets = placed(np.random.default_rng(0), 130, (4, 3), missing=True)
     landmarks = even_landmarks(rows, offsets)

@@ -84,6 +84,7 @@ class Searcher {
       bound_smallest();
       for (int r = 0; r < rows; ++r) {
         gather(start + r, r);
+        if (int64_t(found.size()) < count) return start + r;  // of something that is no number
         divide(start + r);
         if (search.features) embed(start + r);
       }
