@@ -116,7 +116,8 @@ class Searcher {
         const double value = search.landmarks[i * D + first + v];
         values[i * width + v] = Real(-2 * value), length += value * value;
       }
-      lengths[i] = Real(length), most = std::max(most, length);
+      lengths[i] = Real(length);
+      most = std::max(most, length <= longest ? length : std::numeric_limits<double>::infinity());
     }
     return {first, width, Real(search.scale[l]), Real(search.typical[l]), Packed<Real>(values.data(), m, width, width, 1),
             lengths, std::vector<Real>(width * ROWS), std::vector<Real>(ROWS), most};
