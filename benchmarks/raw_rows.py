@@ -32,7 +32,7 @@ from benchmarks.harness.pool import Pool
 from benchmarks.harness.store import Row, Store
 from benchmarks.measure import NeighbourClock, fresh_high_water, hard_cost, high_water
 from benchmarks.methods import OURS, REFERENCE, SINGLE, Answer, Method, Views, fast, ours, scikit, threads
-from benchmarks.raw_sets import FROM_FOLDER, REAL, checked_name, load, title
+from benchmarks.raw_sets import FROM_FOLDER, REAL, checked_name, load, place, title
 from benchmarks.report import table_text, with_table
 from powerkmeans.metrics import clustering_accuracy
 
@@ -211,17 +211,13 @@ def _seconds(value: float | None) -> str:
 
 def table(rows: Sequence[Row]) -> str:
     """All that is on file as Markdown, and below it how busy the machine was."""
-    names = sorted(dict.fromkeys(row["data"] for row in rows), key=_place)
+    names = sorted(dict.fromkeys(row["data"] for row in rows), key=lambda name: place(SETS, name))
     text = table_text(HEADER, [line for name in names for line in lines_of(rows, name)])
     shares = [row["others"] for row in rows if row.get("others") is not None]
     if not shares:
         return text
     usual, most = np.median(shares), max(shares)
     return f"{text}\n\nOther processes took {usual:.0%} of the cores (median of the fits; at most {most:.0%})."
-
-
-def _place(name: str) -> int:
-    return SETS.index(name) if name in SETS else len(SETS)
 
 
 def parse(given: list[str] | None) -> argparse.Namespace:
@@ -256,14 +252,14 @@ def main(given: list[str] | None = None) -> None:
         jobs = jobs_of(arguments, data)
         if arguments.fresh:
             store.forget(job.key for job in jobs)
-        run_set(store, jobs, lambda: Pool(measure, _nothing, workers, arguments.limit))
+        run_set(store, jobs, lambda: Pool(measure, no_preparation, workers, arguments.limit))
     text = table(list(store.rows.values()))
     print(text)
     if arguments.page is not None:
         arguments.page.write_text(with_table(arguments.page.read_text(), "from raw rows", text))
 
 
-def _nothing() -> None:
+def no_preparation() -> None:
     """What a worker does first: the fit warms itself up."""
 
 

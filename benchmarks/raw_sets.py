@@ -6,6 +6,7 @@ A mixture is called ROWSxCOLUMNSkCLUSTERS, "1e6x10k20"; several views have their
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,6 +66,11 @@ def checked_name(name: str) -> str:
 def title(name: str) -> str:
     """What a table calls a set."""
     return name if name in REAL else str(shape_of(name))
+
+
+def place(order: Sequence[str], name: str) -> int:
+    """Where a set stands in a table; those that are not in the order come last."""
+    return order.index(name) if name in order else len(order)
 
 
 def load(name: str, folder: Path | None) -> tuple[Views, np.ndarray]:
