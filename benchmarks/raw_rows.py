@@ -39,7 +39,7 @@ from powerkmeans.metrics import clustering_accuracy
 NAME, KEYS = "raw_rows", ("data", "method", "repeat")
 SETS = (*REAL, "1e5x10k8", "2e5x50k20", "1e6x10k8", "1e6x10k20", "1e6x50k20", "1e6x5+5k20")
 IDENTITY = f"{OURS}, identity"
-NYSTROEM_ROWS, SPECTRAL_ROWS = 200_000, 10_000  # features of more fill the memory; a matrix of rows by rows
+NYSTROEM_ROWS, SPECTRAL_ROWS = 100_000, 10_000  # ten starts on 500 features take minutes; rows by rows fill memory
 WARM_UP_ROWS = 500
 HEADER = ["data", "method", "fit, s", f"fit / {REFERENCE}", "predict, s", "peak beside the data, MB", "ACC or ARI",
           f"cost / {REFERENCE}"]  # fmt: skip
