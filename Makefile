@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: demo test test-studies test-processors test-emulated test-sanitized test-threadpoolctl lint format bench bench-processors bench-speedups bench-ablation bench-scaling bench-startup bench-peers bench-starts bench-noise bench-noise-columns bench-graph bench-neighbors bench-graph-rules bench-map-scaling bench-choose-k bench-report noise study theorems paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures docs dist dist-test clean help
+.PHONY: demo test test-studies test-processors test-emulated test-sanitized test-threadpoolctl lint format bench bench-processors bench-speedups bench-ablation bench-scaling bench-startup bench-peers bench-starts bench-noise bench-noise-columns bench-graph bench-neighbors bench-graph-rules bench-map-scaling bench-raw bench-profile bench-choose-k bench-report noise study theorems paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures docs dist dist-test clean help
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -117,6 +117,12 @@ bench-neighbors: $(VENV)/.run  ## accuracy by the number of neighbours in a grap
 
 bench-map-scaling: $(VENV)/.run  ## time and memory of feature maps and fits up to a million rows, beside k-means
 	$(BIN)/python -m benchmarks.map_scaling
+
+bench-raw: $(VENV)/.run  ## from raw rows to labels: time, memory and quality beside others, in the folder POWERKMEANS_DATA
+	$(BIN)/python -m benchmarks.raw_rows
+
+bench-profile: $(VENV)/.run  ## where the time of a default fit goes, beside the floor of its map
+	$(BIN)/python -m benchmarks.fit_profile
 
 bench-report: $(VENV)/.run  ## size of the report, its time and memory, up to a million rows
 	$(BIN)/python -m benchmarks.report_size

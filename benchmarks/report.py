@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,20 @@ def table_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 def print_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """A Markdown table on stdout."""
     print(table_text(header, rows), flush=True)
+
+
+def table_place(name: str) -> str:
+    """Where a page has a table that a command writes."""
+    return f"<!-- table: {name} -->\n<!-- end of table -->"
+
+
+def with_table(page: str, name: str, table: str) -> str:
+    """A page with one of its tables written anew; if it lacks the table's place, an error names it."""
+    begin, end = table_place(name).splitlines()
+    found = re.findall(f"{re.escape(begin)}\n.*?{re.escape(end)}", page, re.DOTALL)
+    if len(found) != 1:
+        raise ValueError(f"the page needs one place for the table {name!r}: {begin} and {end}")
+    return page.replace(found[0], f"{begin}\n\n{table}\n\n{end}")
 
 
 def mean_std(values: Sequence[float], digits: int = 3) -> str:

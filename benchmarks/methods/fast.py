@@ -23,17 +23,20 @@ def faiss(**parameters: Any) -> Run:
         module = importlib.import_module("faiss")
         model = module.Kmeans(X.shape[1], k, seed=seed, min_points_per_centroid=1, **parameters)
         model.train(X)
-        labels = model.index.search(X, 1)[1][:, 0]
-        return Answer(labels, len(model.obj) if "nredo" not in parameters else None)
+
+        def predict(rows: np.ndarray) -> np.ndarray:
+            return model.index.search(rows, 1)[1][:, 0]
+
+        return Answer(predict(X), len(model.obj) if "nredo" not in parameters else None, predict=predict)
 
     return run
 
 
 @without_setting
-def fastkmeans(X: np.ndarray, k: int, seed: int) -> np.ndarray:
+def fastkmeans(X: np.ndarray, k: int, seed: int) -> Answer:
     importlib.import_module("torch").set_num_threads(threads())
     model = importlib.import_module("fastkmeans").FastKMeans(X.shape[1], k, gpu=False, seed=seed)
-    return model.fit_predict(X)
+    return Answer(model.fit_predict(X), predict=model.predict)
 
 
 FAISS, FAISS_10 = Method(faiss(), **_FAISS), Method(faiss(**ALL_ROWS), **_FAISS)

@@ -17,13 +17,17 @@ OUT_OF_MEMORY = "out of memory"
 
 
 class Answer(NamedTuple):
-    """Labels of all rows, and what else a method tells: iterations of all starts, its own time and peak memory."""
+    """Labels of all rows, and what else a method tells: iterations of all starts, its own time and peak memory.
+
+    ``predict`` labels the same columns of other rows, where a method can.
+    """
 
     labels: np.ndarray
     iterations: int | None = None
     seconds: float | None = None
     peak_bytes: int | None = None
     note: str = ""
+    predict: Callable[[Views], np.ndarray] | None = None
 
 
 Run = Callable[..., Answer]
@@ -100,6 +104,9 @@ def without_setting(run: Callable[[np.ndarray, int, int], Any]) -> Run:
     def answered(views: Views, k: int, seed: int) -> Answer:
         (X,) = views
         answer = run(X, k, seed)
-        return answer if isinstance(answer, Answer) else Answer(answer)
+        if not isinstance(answer, Answer):
+            return Answer(answer)
+        predict = answer.predict
+        return answer if predict is None else answer._replace(predict=lambda others: predict(*others))
 
     return answered

@@ -36,7 +36,8 @@ def one_view(paper: dict[str, Any] | None = None, **defining: Any) -> Run:
         (X,) = views
         form = (paper or {}) if "s_init" in setting else {}
         model = KernelPowerKMeans(k, random_state=seed, **(defining | form | setting)).fit(X)
-        return Answer(model.labels_, sum(restart["n_iter"] for restart in model.restarts_))
+        n_iter = sum(restart["n_iter"] for restart in model.restarts_)
+        return Answer(model.labels_, n_iter, predict=lambda others: model.predict(*others))
 
     return run
 
@@ -60,9 +61,8 @@ def many_views(**defining: Any) -> Run:
     def run(views: Views, k: int, seed: int, **setting: Any) -> Answer:
         model = fitted(views, k, seed, **(defining | setting))
         weights = " ".join(f"{weight:.3f}" for weight in model.view_weights_)
-        return Answer(
-            model.labels_, sum(restart["n_iter"] for restart in model.restarts_), note=f"view weights {weights}"
-        )
+        n_iter = sum(restart["n_iter"] for restart in model.restarts_)
+        return Answer(model.labels_, n_iter, note=f"view weights {weights}", predict=model.predict)
 
     return run
 

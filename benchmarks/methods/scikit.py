@@ -23,14 +23,15 @@ def kmeans(n_init: int) -> Run:
     @without_setting
     def run(X: np.ndarray, k: int, seed: int) -> Answer:
         model = KMeans(k, n_init=n_init, random_state=seed).fit(X)
-        return Answer(model.labels_, model.n_iter_ if n_init == 1 else None)
+        return Answer(model.labels_, model.n_iter_ if n_init == 1 else None, predict=model.predict)
 
     return run
 
 
 @without_setting
-def mini_batch(X: np.ndarray, k: int, seed: int) -> np.ndarray:
-    return MiniBatchKMeans(k, random_state=seed).fit_predict(X)
+def mini_batch(X: np.ndarray, k: int, seed: int) -> Answer:
+    model = MiniBatchKMeans(k, random_state=seed).fit(X)
+    return Answer(model.labels_, predict=model.predict)
 
 
 def median_gamma(X: np.ndarray, seed: int) -> float:
@@ -47,7 +48,10 @@ def kmeans_on(sampler: Any) -> Run:
     def run(X: np.ndarray, k: int, seed: int) -> Answer:
         n_components = min(_COMPONENTS, len(X))
         features = sampler(gamma=median_gamma(X, seed), n_components=n_components, random_state=seed)
-        return kmeans(10)([features.fit_transform(X)], k, seed)
+        answer = kmeans(10)([features.fit_transform(X)], k, seed)
+        predict = answer.predict
+        assert predict is not None
+        return answer._replace(predict=lambda others: predict([features.transform(others)]))
 
     return run
 

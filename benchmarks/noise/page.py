@@ -5,7 +5,6 @@ The words were written after the numbers were seen. Read them again whenever the
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -17,7 +16,7 @@ from benchmarks.noise.corruptions import BACKGROUND, HEAVY, NOISE_VIEW, NONE, OF
 from benchmarks.noise.curves import Results
 from benchmarks.noise.plan import corruptions_of
 from benchmarks.noise.sets import KINDS, SETS
-from benchmarks.report import table_text
+from benchmarks.report import table_place, table_text, with_table
 
 MISSING = "-"
 TITLES = {
@@ -175,29 +174,18 @@ def _tables() -> dict[str, tuple[str, Callable[[Results], str]]]:
 TABLES = _tables()
 
 
-def _begin(name: str) -> str:
-    return f"<!-- table: {name} -->"
-
-
-_END = "<!-- end of table -->"
-
-
 def skeleton() -> str:
     """A page with headings and empty tables, for a folder that has none."""
     parts = ["# Noise", "`python -m benchmarks.noise`"]
     for name, (heading, _) in TABLES.items():
-        parts += [f"## {heading}", f"{_begin(name)}\n{_END}"]
+        parts += [f"## {heading}", table_place(name)]
     return "\n\n".join(parts) + "\n"
 
 
 def refreshed(text: str, results: Results) -> str:
     """A page with its tables written anew; one that lacks a table's place is an error that names it."""
     for name, (_, make) in TABLES.items():
-        place = f"{re.escape(_begin(name))}\n.*?{re.escape(_END)}"
-        found = re.findall(place, text, re.DOTALL)
-        if len(found) != 1:
-            raise ValueError(f"the page needs one place for the table {name!r}: {_begin(name)} and {_END}")
-        text = text.replace(found[0], f"{_begin(name)}\n\n{make(results)}\n\n{_END}")
+        text = with_table(text, name, make(results))
     return text
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -248,6 +249,32 @@ def test_verbose_speaks_on_stderr(capsys):
     assert "clusters separate at every exponent below zero" in err or "critical exponent" in err
     quick(3, random_state=0).fit(X)
     assert capsys.readouterr() == ("", "")
+
+
+def told_times(err):
+    """Names of the parts of a fit whose seconds were told, in their order."""
+    return re.findall(r"^\[powerkmeans\] ([a-z ]+): [0-9.e-]+ s$", err, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("feature_map", "made"),
+    [("graph", ["graph built", "all rows mapped"]), ("nystroem", ["maps made", "all rows mapped"])],
+)
+def test_verbose_names_every_pass_over_all_rows_that_is_no_iteration(feature_map, made, capsys):
+    model = quick(3, feature_map=feature_map, membership="fuzzy", random_state=0, verbose=1).fit(X)
+    told = told_times(capsys.readouterr().err)
+    assert told[:4] == ["rows drawn from all", *made, "critical exponent sought"]
+    assert told[-2:] == ["labels of all rows", "last sums over all rows"]
+    assert set(told[4:-2]) <= {"cost of all rows"}
+    silent = quick(3, feature_map=feature_map, membership="fuzzy", random_state=0).fit(X)
+    assert np.array_equal(model.labels_, silent.labels_)
+    assert np.array_equal(model.cluster_centers_, silent.cluster_centers_)
+
+
+def test_a_run_on_a_sample_tells_of_the_cost_of_all_rows(capsys, monkeypatch):
+    monkeypatch.setattr("powerkmeans.fitting.pilot.PILOT_ROWS", 32)
+    quick(3, feature_map="identity", random_state=0, verbose=1).fit(blobs(size=700)[0])
+    assert told_times(capsys.readouterr().err).count("cost of all rows") >= 2
 
 
 class Recorder:

@@ -11,7 +11,7 @@ from powerkmeans.compute.engine import open_engine
 from powerkmeans.features.maps.centred import make_centred
 from powerkmeans.features.maps.identity import IdentityMap
 from powerkmeans.fitting.collapse import find_collapse
-from powerkmeans.fitting.listener import SILENT
+from powerkmeans.fitting.listener import SILENT, hearing
 from powerkmeans.fitting.prepared import Prepared
 from powerkmeans.fitting.runs import anneal_all, choose_restart, complete
 from powerkmeans.fitting.task import Task
@@ -25,6 +25,7 @@ from powerkmeans.types import Float64Array, Problem, RowSample, Views
 QUICK_FACTOR = 1.5
 
 
+@hearing(SILENT)
 def cluster_features(
     settings: Settings, seed: int, features: Float64Array, weight: Float64Array
 ) -> NDArray[np.integer]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from powerkmeans.fitting.listener import told_part
 from powerkmeans.fitting.task import Task
 from powerkmeans.objective.linearised import CollapseInput, PullSums, moment_sums, pull_sums
 from powerkmeans.objective.updates import best_weights, column_scale
@@ -58,6 +59,7 @@ class Collapse:
         return values, vectors * np.where(self.generic @ vectors < 0, -1.0, 1.0)
 
 
+@told_part("critical exponent sought")
 def find_collapse(task: Task, steps: int = QUICK_STEPS) -> Collapse:
     """Find the collapsed point and linearise the iteration there, on a subspace of so many steps if it is wide."""
     task = task.on_explicit

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from powerkmeans.fitting.listener import told_part
 from powerkmeans.fitting.runs import Run
 from powerkmeans.fitting.task import Task
 from powerkmeans.models.answers import used_statistics
@@ -49,6 +50,7 @@ def finish(views: Views, task: Task, runs: list[Run], best: int, critical: float
     return Fitted(result, task, final)
 
 
+@told_part("labels of all rows")
 def _ordered(task: Task, found: SolverResult) -> tuple[Array, Array, int]:
     """Which centroid comes where, the labels by their new places, and how many clusters have samples."""
     engine = task.prepared.engine
@@ -73,6 +75,7 @@ def _model(views: Views, task: Task, parameters: Parameters, s: float) -> Model:
     )
 
 
+@told_part("last sums over all rows")
 def _last_pass(task: Task, model: Model) -> PassStatistics:
     """The sums at the model's own exponent; exact kernels and maps that fuse have features of all rows at hand."""
     if task.problem.dual or task.prepared.fitted_maps:

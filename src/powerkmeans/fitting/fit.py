@@ -5,7 +5,7 @@ from __future__ import annotations
 from powerkmeans.compute.blas import single_threaded_blas
 from powerkmeans.fitting.collapse import find_collapse
 from powerkmeans.fitting.finish import Fitted, finish
-from powerkmeans.fitting.listener import Listener
+from powerkmeans.fitting.listener import Listener, hearing
 from powerkmeans.fitting.problem import make_tasks
 from powerkmeans.fitting.runs import anneal_all, choose_restart, complete, tell_beginning, tell_end
 from powerkmeans.fitting.starts import needs_collapse
@@ -15,7 +15,7 @@ from powerkmeans.types import Status, Views
 
 def fit_views(views: Views, settings: Settings, seed: int, listener: Listener) -> Fitted:
     """Fit a model to checked views: anneal from every start, on a sample if there are many rows; finish on all."""
-    with single_threaded_blas():
+    with single_threaded_blas(), hearing(listener):
         full, pilot = make_tasks(views, settings, seed)
         task = pilot if pilot is not None and isinstance(settings.s_init, str) else full
         collapse = find_collapse(task) if needs_collapse(settings) else None

@@ -14,8 +14,9 @@ from powerkmeans.features.maps.base import BaseMap
 from powerkmeans.features.maps.centred import make_centred
 from powerkmeans.features.maps.identity import IdentityMap
 from powerkmeans.features.pairs import as_dense
+from powerkmeans.fitting.listener import told_part
 from powerkmeans.fitting.mapping import make_maps, notes
-from powerkmeans.fitting.prepare import centre, through_maps, without_constant
+from powerkmeans.fitting.prepare import ROWS_MAPPED, centre, through_maps, without_constant
 from powerkmeans.fitting.prepared import Prepared
 from powerkmeans.fitting.samples import draw_samples, split_sample
 from powerkmeans.fitting.scatter import check_range, check_scatter, check_weighted, is_flat
@@ -37,9 +38,11 @@ def prepare_fused(views: Views, chosen: tuple[ViewSettings, ...], settings: Sett
     varied = [_varies(name, part, views.dtype) for name, part in zip(views.names, examined, strict=True)]
     if not all(varied):
         return without_constant(prepare_fused, views, varied, chosen, settings, seed)
-    (base,) = make_maps(joined, (sample,), (None,), chosen[:1], settings, seed)
-    prepared = _stored(rows, base, sample, settings) if _fits(rows, base, settings) else None
-    prepared = prepared or _mapped_in_passes(rows, base, sample, settings)
+    with told_part("graph built"):
+        (base,) = make_maps(joined, (sample,), (None,), chosen[:1], settings, seed)
+    mapped = _stored if _fits(rows, base, settings) else _mapped_in_passes
+    with told_part(ROWS_MAPPED):
+        prepared = mapped(rows, base, sample, settings)
     name, scatter = joined.names[0], float(prepared.scatter[0])
     check_scatter(name, base, scatter, prepared.engine)
     check_weighted((name,), prepared.scatter, prepared.total_weight, prepared.engine.dtype)

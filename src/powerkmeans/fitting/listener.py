@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Protocol
 
 from powerkmeans.types import Iteration
@@ -41,3 +45,26 @@ class Silent:
 
 
 SILENT = Silent()
+
+_HEARING: ContextVar[Listener] = ContextVar("powerkmeans_hearing", default=SILENT)
+
+
+@contextmanager
+def hearing(listener: Listener) -> Iterator[None]:
+    """Let ``listener`` hear of the parts of what runs inside."""
+    token = _HEARING.set(listener)
+    try:
+        yield
+    finally:
+        _HEARING.reset(token)
+
+
+@contextmanager
+def told_part(what: str) -> Iterator[None]:
+    """A part of a fit that is no iteration, such as a pass over all rows: its seconds are told at its end.
+
+    Whoever hears is not handed down to here: a time is nothing that any result may depend on.
+    """
+    start = time.perf_counter()
+    yield
+    _HEARING.get().note(f"{what}: {time.perf_counter() - start:.3g} s")

@@ -13,6 +13,7 @@ from powerkmeans.features.maps.centred import CentredMap, make_centred
 from powerkmeans.features.maps.registry import MAPS
 from powerkmeans.fitting.bandwidths import choose_bandwidths
 from powerkmeans.fitting.explicit import make_explicit
+from powerkmeans.fitting.listener import told_part
 from powerkmeans.fitting.mapping import make_maps, notes
 from powerkmeans.fitting.prepared import Prepared
 from powerkmeans.fitting.samples import draw_samples
@@ -23,6 +24,9 @@ from powerkmeans.models.answers import WORKING_PER_CLUSTER
 from powerkmeans.objective.linearised import ScatterSums, scatter_sums
 from powerkmeans.support.draws import STATISTIC_ROWS, stream, subsample
 from powerkmeans.types import Engine, FeatureMap, Float64Array, Views
+
+# what a listener hears of a pass that makes features, whoever keeps them
+ROWS_MAPPED = "all rows mapped"
 
 Prepare = Callable[[Views, tuple[ViewSettings, ...], Settings, int], Prepared]
 
@@ -50,9 +54,11 @@ def prepare_views(views: Views, chosen: tuple[ViewSettings, ...], settings: Sett
     varied = [len(part.weight) > 1 for part in samples]
     if not all(varied):
         return without_constant(prepare_views, views, varied, chosen, settings, seed)
-    bandwidths = choose_bandwidths(views, samples, chosen, settings.engine, seed)
-    maps = make_maps(views, samples, bandwidths, chosen, settings, seed)
-    centred = centre(rows, maps, views, settings)
+    with told_part("maps made"):
+        bandwidths = choose_bandwidths(views, samples, chosen, settings.engine, seed)
+        maps = make_maps(views, samples, bandwidths, chosen, settings, seed)
+    with told_part(ROWS_MAPPED):
+        centred = centre(rows, maps, views, settings)
     varied = _varied(centred, maps, bandwidths)
     # of a single view messages go by its map, but rows that point one way differ by rounding in any
     if not all(varied) and (len(varied) > 1 or chosen[0].metric == COSINE):
@@ -104,7 +110,8 @@ def _scale(rows: Engine, centred: Centred, views: Views, settings: Settings) -> 
     scales, maps, features = _scales(centred, settings), centred.maps, centred.engine
     if _scales_features(views, settings):
         maps = tuple(m.scaled(float(scale)) for m, scale in zip(maps, scales, strict=True))
-        features = through_maps(rows, maps, settings)
+        with told_part(f"{ROWS_MAPPED} and scaled"):
+            features = through_maps(rows, maps, settings)
     scatter = centred.scatter * scales**2
     check_weighted(views.names, scatter, float(centred.sums.total), features.dtype)
     return {"engine": features, "maps": maps, "scatter": scatter}

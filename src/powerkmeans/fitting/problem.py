@@ -10,6 +10,7 @@ import numpy as np
 from powerkmeans.fitting.baseline import chance_shares
 from powerkmeans.fitting.collapse import collapsed_losses
 from powerkmeans.fitting.features import prepare_features
+from powerkmeans.fitting.listener import told_part
 from powerkmeans.fitting.pilot import pilot_of
 from powerkmeans.fitting.prepared import Prepared
 from powerkmeans.fitting.reference import reference_distance
@@ -64,8 +65,9 @@ def _with_entropy(task: Task) -> Problem:
     choice, problem = task.settings.entropy, task.problem
     if len(problem.scatter) == 1:  # nothing to weigh
         return problem if isinstance(choice, str) else replace(problem, entropy=choice)
-    losses = collapsed_losses(task)
-    entropy = ENTROPY_SHARE * float(np.mean(losses)) if isinstance(choice, str) else choice
-    learned = task.settings.view_baseline is not None and math.isfinite(entropy)
-    baseline = losses * chance_shares(task) if learned else None
+    with told_part("views compared"):
+        losses = collapsed_losses(task)
+        entropy = ENTROPY_SHARE * float(np.mean(losses)) if isinstance(choice, str) else choice
+        learned = task.settings.view_baseline is not None and math.isfinite(entropy)
+        baseline = losses * chance_shares(task) if learned else None
     return replace(problem, entropy=entropy, baseline=baseline)

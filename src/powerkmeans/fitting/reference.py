@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from powerkmeans.features.bandwidth import weighted_median
+from powerkmeans.fitting.listener import told_part
 from powerkmeans.fitting.starts import place_rows
 from powerkmeans.fitting.task import Task, rows_of_view
 from powerkmeans.support.precision import ROUNDING
@@ -26,6 +27,7 @@ def reference_distance(plain: Task) -> Float64Array:
     return _given(plain, float(choice))
 
 
+@told_part("reference distance measured")
 def _spread_within(plain: Task) -> Float64Array:
     """Mean squared distance to the nearest centroid of a k-means run, per view."""
     even = replace(plain, problem=replace(plain.problem, entropy=math.inf))

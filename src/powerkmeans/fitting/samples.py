@@ -6,6 +6,7 @@ import numpy as np
 
 from powerkmeans.compute.engine import open_engine
 from powerkmeans.compute.sampling import multipliers, row_hashes
+from powerkmeans.fitting.listener import told_part
 from powerkmeans.support.draws import stream_seed
 from powerkmeans.support.memory import SPARE_BYTES
 from powerkmeans.types import Engine, RowSample, Views
@@ -16,7 +17,8 @@ START_ROWS = 50_000
 
 def draw_samples(rows: Engine, views: Views, engine: object, seed: int) -> tuple[RowSample, tuple[RowSample, ...]]:
     """Rows of all views together, and distinct ones of each view by itself."""
-    sample = rows.sample(_sample_size(views), stream_seed(seed, "sample"))
+    with told_part("rows drawn from all"):
+        sample = rows.sample(_sample_size(views), stream_seed(seed, "sample"))
     if len(sample.weight) == 1:
         which = "rows" if np.all(views.weight > 0) else "rows of positive weight"
         raise ValueError(

@@ -12,6 +12,7 @@ from powerkmeans.compute.engine import open_engine
 from powerkmeans.compute.passes import run_pass
 from powerkmeans.features.maps.centred import make_centred
 from powerkmeans.features.maps.identity import IdentityMap
+from powerkmeans.fitting.listener import told_part
 from powerkmeans.fitting.prepared import Prepared
 from powerkmeans.inputs.settings import Settings
 from powerkmeans.objective.block import block_statistics, prepare_training
@@ -78,7 +79,8 @@ class Task:
         """The sums at ``s = -inf`` where a run on these rows ended; a pass, unless its last one was just that."""
         if result.sums is not None and result.history[-1].s == -math.inf:
             return result.sums
-        return self.run_pass(result.parameters, -math.inf)
+        with told_part("cost of all rows"):
+            return self.run_pass(result.parameters, -math.inf)
 
     def hard_objective(self, result: SolverResult) -> tuple[float, float]:
         """The objective at ``s = -inf``, by which restarts are compared, and the loss that is part of it."""
