@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
+from sklearn.metrics import adjusted_rand_score
 
 from helpers import blobs, make_engine, make_present, make_problem, make_views, quick
 from powerkmeans.compute import passes
@@ -213,7 +214,8 @@ def test_rows_that_overflow_are_named(compiled):
 def test_fits_agree_with_those_of_numpy(membership):
     X, _ = blobs(4, size=100, spread=1.0)
     fits = [quick(4, membership=membership, random_state=0, engine=e).fit(X) for e in ("numpy", "auto")]
-    assert np.array_equal(fits[0].labels_, fits[1].labels_)
+    # clusters of one size are numbered by rounding, in which the maps differ
+    assert adjusted_rand_score(fits[0].labels_, fits[1].labels_) == 1
     assert fits[0].objective_ == pytest.approx(fits[1].objective_, rel=1e-9)
 
 
