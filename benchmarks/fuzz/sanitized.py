@@ -18,7 +18,9 @@ from powerkmeans.compute.native.build import find_compilers
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "build" / "sanitized"
-TESTS = [f"tests/compute/test_{name}.py" for name in ("kernels", "nearest", "arguments")] + ["tests/engines"]
+TESTS = [f"tests/compute/test_{name}.py" for name in ("kernels", "nearest", "landmarks", "arguments")] + [
+    "tests/engines"
+]
 # whole fits for the sake of threads take minutes here and show nothing more
 CHOSEN = "not (same_bits or overlapping or eight_fits or forked)"
 # in order: the sanitizers must come first, and they look for exceptions in the library that is loaded with them

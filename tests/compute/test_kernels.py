@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
+from sklearn.metrics import adjusted_rand_score
 
 from helpers import blobs, make_engine, make_present, make_problem, make_views, quick
 from powerkmeans.compute import passes
@@ -215,7 +216,8 @@ def test_fits_agree_with_those_of_numpy(membership):
     X, _ = blobs(4, size=100, spread=1.0)
     plain = quick(4, feature_map="nystroem", membership=membership, random_state=0)
     fits = [clone(plain).set_params(engine=engine).fit(X) for engine in ("numpy", "auto")]
-    assert np.array_equal(fits[0].labels_, fits[1].labels_)
+    # clusters of one size are numbered by rounding, in which the maps differ
+    assert adjusted_rand_score(fits[0].labels_, fits[1].labels_) == 1
     assert fits[0].objective_ == pytest.approx(fits[1].objective_, rel=1e-9)
 
 

@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from powerkmeans.compute.passes import fastest
 from powerkmeans.features.maps.centred import CentredMap
 from powerkmeans.fitting.explicit import Explicit
 from powerkmeans.inputs.settings import ViewSettings
-from powerkmeans.types import Engine, Float64Array, RowSample, Views
+from powerkmeans.types import Engine, FeatureMap, Float64Array, RowSample, Views
 
 
 class Prepared(NamedTuple):
@@ -46,6 +47,11 @@ class Prepared(NamedTuple):
     def maps_of_rows(self) -> tuple[CentredMap, ...]:
         """What rows as they are given are seen through."""
         return self.fitted_maps or self.maps
+
+    @property
+    def fastest_maps(self) -> tuple[FeatureMap, ...]:
+        """The maps as the engine applies them, for rows that are not its own."""
+        return tuple(fastest(m, self.engine.passes) for m in self.maps)
 
     @property
     def splits(self) -> tuple[int, ...]:

@@ -143,7 +143,7 @@ class Task:
         row_bytes = prepared.splits[-1] * prepared.engine.dtype.itemsize
         most = most or max(SPARE_BYTES // row_bytes, 10 * self.settings.n_clusters)
         sample = subsample(prepared.sample, most, rng)
-        views = tuple(m(view, np) for m, view in zip(prepared.maps, sample.views, strict=True))
+        views = tuple(m(view, np) for m, view in zip(prepared.fastest_maps, sample.views, strict=True))
         if sample.present is not None:
             views = tuple(map(zero_where_absent, views, sample.present.T))
         return RowSample(views, sample.weight, sample.present)
@@ -153,7 +153,7 @@ def rows_of_view(task: Task, index: int) -> tuple[RowSample, FeatureMap]:
     """Distinct rows of one view by itself, and what makes features of them."""
     prepared = task.prepared
     if prepared.explicit is None or not task.problem.is_dual(index):
-        return prepared.samples[index], prepared.maps[index]
+        return prepared.samples[index], prepared.fastest_maps[index]
     rows = present_rows(prepared.explicit.sample, index)
     return rows, IdentityMap(rows.views[0].shape[1])
 

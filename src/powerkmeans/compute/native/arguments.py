@@ -17,6 +17,7 @@ import numpy as np
 from powerkmeans.features.graph.distances import Landmarks
 from powerkmeans.features.graph.neighbours import Neighbours
 from powerkmeans.features.maps.centred import CentredMap
+from powerkmeans.features.maps.nystroem import NystroemMap
 from powerkmeans.objective.block import PassInput
 from powerkmeans.objective.membership import Fuzzy, Possibilistic
 from powerkmeans.support.precision import HALF_THE_DIGITS, ROUNDING
@@ -101,6 +102,26 @@ class SearchStructure(Structure):
         ("reach", c_void_p),
         ("n_outputs", c_int64),
         ("loading", c_void_p),
+        ("features", c_void_p),
+    )
+
+
+class LandmarkStructure(Structure):
+    """As ``LandmarkMap`` in cpp/arguments.h."""
+
+    _fields_ = (
+        ("n_rows", c_int64),
+        ("n_columns", c_int64),
+        ("n_landmarks", c_int64),
+        ("n_outputs", c_int64),
+        ("single_rows", c_int64),
+        ("single_features", c_int64),
+        ("bandwidth", c_double),
+        ("rows", c_void_p),
+        ("origin", c_void_p),
+        ("landmarks", c_void_p),
+        ("normalization", c_void_p),
+        ("mean", c_void_p),
         ("features", c_void_p),
     )
 
@@ -286,6 +307,37 @@ class SearchCall(Call):
             self.structure.n_outputs = n_outputs
             self.structure.loading = self._address("loadings", loading, (n_landmarks, n_outputs))
             self.structure.features = self._address("features", self.features, (n_rows, n_outputs))
+
+
+class LandmarkCall(Call):
+    """Features of rows by a Gaussian kernel's landmarks, less a mean: ``features`` is what the call fills."""
+
+    def __init__(self, base: NystroemMap, rows: Array, mean: Array, dtype: Any) -> None:
+        super().__init__(dtype)
+        if not base.bandwidth > 0:
+            raise ValueError(f"The compiled kernel needs a bandwidth above 0, got {base.bandwidth!r}.")
+        (n_landmarks, n_columns), n_rows = _two_sizes("landmarks", base.landmarks), len(rows)
+        _, n_outputs = _two_sizes("normalization", base.normalization)
+        single = rows.dtype == np.float32
+        of_rows = np.float32 if single else np.float64
+        self.features = np.empty((n_rows, n_outputs), dtype=self.dtype)
+        self.structure = LandmarkStructure(
+            n_rows=n_rows,
+            n_columns=n_columns,
+            n_landmarks=n_landmarks,
+            n_outputs=n_outputs,
+            single_rows=single,
+            single_features=self.dtype == np.float32,
+            bandwidth=base.bandwidth,
+            rows=self._address("rows", rows, (n_rows, n_columns), of_rows),
+            origin=self._address("the map's origin", base.origin, (n_columns,), np.float64),
+            landmarks=self._address(
+                "landmarks", base.landmarks / base.bandwidth, (n_landmarks, n_columns), np.float64
+            ),
+            normalization=self._address("normalization", base.normalization, (n_landmarks, n_outputs), np.float64),
+            mean=self._address("the map's mean", mean, (n_outputs,), np.float64),
+            features=self._address("features", self.features, (n_rows, n_outputs)),
+        )
 
 
 def _check_search(landmarks: Landmarks, n_neighbors: int, n_columns: int) -> None:

@@ -35,7 +35,10 @@ TARGETS: dict[str, tuple[str, ...]] = {"baseline": ()}
 if platform.machine().lower() in ("x86_64", "amd64"):
     TARGETS["avx2"] = ("-mavx2", "-mfma")
 # what every processor of the family must run stands in the baseline alone
-SOURCES = {"baseline": ("pass.cpp", "nearest.cpp", "select.cpp"), "avx2": ("pass.cpp", "nearest.cpp")}
+SOURCES = {
+    "baseline": ("pass.cpp", "nearest.cpp", "landmarks.cpp", "select.cpp"),
+    "avx2": ("pass.cpp", "nearest.cpp", "landmarks.cpp"),
+}
 _DIGITS = 16
 
 

@@ -7,13 +7,14 @@ from typing import Any, ClassVar, TypeGuard
 
 import numpy as np
 
-from powerkmeans.compute.native.arguments import MEMBERSHIPS, MapCall, PassCall, SearchCall
+from powerkmeans.compute.native.arguments import MEMBERSHIPS, LandmarkCall, MapCall, PassCall, SearchCall
 from powerkmeans.compute.native.library import Library, open_library
 from powerkmeans.features.graph.distances import Landmarks
 from powerkmeans.features.graph.neighbours import Neighbours
 from powerkmeans.features.maps.centred import CentredMap
 from powerkmeans.features.maps.fourier import FourierMap
 from powerkmeans.features.maps.graph import GraphMap
+from powerkmeans.features.maps.nystroem import NystroemMap
 from powerkmeans.features.maps.overflow import overflow_error
 from powerkmeans.objective.block import PassInput
 from powerkmeans.types import Array, Block, Engine, FeatureMap, PassStatistics
@@ -81,9 +82,11 @@ class CompiledPass:
         """The map, or a faster form of it."""
         if is_fourier(feature_map):
             return FastMap(feature_map, self.target)
-        if not is_graph(feature_map):
-            return feature_map
-        return replace(feature_map, base=replace(feature_map.base, search=self.search))
+        if is_graph(feature_map):
+            return replace(feature_map, base=replace(feature_map.base, search=self.search))
+        if is_gaussian(feature_map):
+            return replace(feature_map, base=replace(feature_map.base, code=CompiledLandmarks(self.target)))
+        return feature_map
 
 
 @dataclass(frozen=True)
@@ -123,6 +126,18 @@ class CompiledSearch:
         return call.features if _library(self.target).find_nearest(call) else None
 
 
+@dataclass(frozen=True)
+class CompiledLandmarks:
+    """Features of dense rows by a Gaussian kernel's landmarks, as ``features.maps.nystroem`` has them."""
+
+    target: str
+
+    def __call__(self, base: NystroemMap, rows: Array, mean: Array, dtype: Any) -> Array | None:
+        """Less a mean, in ``dtype``; None where squares leave the range."""
+        call = LandmarkCall(base, rows, mean, dtype)
+        return call.features if _library(self.target).map_landmarks(call) else None
+
+
 def _sums(target: str, block: Block, inputs: PassInput, maps: tuple[CentredMap, ...] | None) -> PassStatistics:
     call = PassCall(block, inputs, maps)
     row = _library(target).run_pass(call)
@@ -140,6 +155,13 @@ def is_fourier(feature_map: FeatureMap) -> TypeGuard[CentredMap]:
 def is_graph(feature_map: FeatureMap) -> TypeGuard[CentredMap]:
     """Whether this is a map by nearest landmarks."""
     return type(feature_map) is CentredMap and type(feature_map.base) is GraphMap
+
+
+def is_gaussian(feature_map: FeatureMap) -> TypeGuard[CentredMap]:
+    """Whether this is a map by a Gaussian kernel's landmarks, with or without what these miss."""
+    if not isinstance(feature_map, CentredMap) or type(feature_map.base) is not NystroemMap:
+        return False
+    return feature_map.base.kernel == "rbf"
 
 
 def takes_rows(feature_map: FeatureMap, rows: Array) -> bool:

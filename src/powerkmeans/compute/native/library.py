@@ -9,12 +9,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from powerkmeans.compute.native.arguments import MapCall, PassCall, SearchCall
+from powerkmeans.compute.native.arguments import LandmarkCall, MapCall, PassCall, SearchCall
 from powerkmeans.compute.native.build import FOLDER, is_intact, libraries_of
 
 # in order of preference
 TARGETS = ("avx2", "baseline")
-FUNCTIONS = ("pass_float32", "pass_float64", "map_float32", "map_float64", "nearest")
+FUNCTIONS = ("pass_float32", "pass_float64", "map_float32", "map_float64", "nearest", "landmarks")
 _OUT_OF_MEMORY = -2
 
 
@@ -35,6 +35,10 @@ class Library(NamedTuple):
     def find_nearest(self, call: SearchCall) -> bool:
         """Fill ``call.found`` and ``call.features``; whether all rows were in range."""
         return self._call("nearest", ctypes.byref(call.structure)) < 0
+
+    def map_landmarks(self, call: LandmarkCall) -> bool:
+        """Fill ``call.features``; whether all rows were in range."""
+        return self._call("landmarks", ctypes.byref(call.structure)) < 0
 
     def _call(self, name: str, *arguments: Any) -> int:
         function = getattr(self.functions, name)

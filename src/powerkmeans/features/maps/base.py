@@ -105,6 +105,10 @@ class BaseMap:
     def __call__(self, X: Array, xp: Any) -> Array:
         raise NotImplementedError
 
+    def less(self, mean: Array, X: Array, dtype: Any, xp: Any) -> Array:
+        """Features less a mean, in ``dtype``."""
+        return xp.astype(self(X, xp) - mean, dtype, copy=False)
+
     def centred(self, mean: Array, dtype: str, scale: float = 1.0) -> CentredMap:
         """The map of centred features, whose mean is ``mean``."""
         return CentredMap(self, mean, dtype, scale)

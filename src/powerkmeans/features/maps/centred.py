@@ -36,7 +36,7 @@ class CentredMap:
         return self.n_outputs
 
     def __call__(self, X: Array, xp: Any) -> Array:
-        features = xp.astype(self.base(X, xp) - self.mean, getattr(xp, self.dtype), copy=False)
+        features = self.base.less(self.mean, X, getattr(xp, self.dtype), xp)
         return features if self.scale == 1.0 else features * self.scale
 
     def fault(self, dtype: Any, row: int) -> ValueError:

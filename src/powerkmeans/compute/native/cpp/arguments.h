@@ -59,3 +59,17 @@ struct Search {
   const double* loading;     // (m, n_outputs), or null
   double* features;          // (n, n_outputs), or null
 };
+
+// Rows and the landmarks of a Gaussian kernel (features/maps/nystroem.py): phi = K((x - origin) / bandwidth, landmarks)
+// normalization - mean. Everything but rows and features is in double precision.
+struct LandmarkMap {
+  int64_t n_rows, n_columns, n_landmarks, n_outputs;
+  int64_t single_rows, single_features;  // whether these are in single precision
+  double bandwidth;
+  const void* rows;             // (n, n_columns)
+  const double* origin;         // (n_columns,)
+  const double* landmarks;      // (m, n_columns), in units of the bandwidth
+  const double* normalization;  // (m, n_outputs)
+  const double* mean;           // (n_outputs,)
+  void* features;               // (n, n_outputs)
+};
