@@ -157,7 +157,7 @@ def test_files_of_several_views(tmp_path):
 def test_features_that_are_mapped_in_every_pass(missing):
     stored, fit, rows = (of_views(), several, views_of()) if missing else (of_blobs(), fitted, X)
     mapped = fit(rows, engine=NumpyOptions(memory_budget=0))
-    assert np.array_equal(stored.labels_, mapped.labels_)
+    assert same(stored.labels_, mapped.labels_)  # clusters of one size are numbered by rounding
     assert mapped.objective_ == pytest.approx(stored.objective_, rel=1e-9)
 
 
