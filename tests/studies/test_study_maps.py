@@ -29,7 +29,7 @@ def recorded(monkeypatch):
     made = []
 
     class Recorder:
-        labels_, restarts_, view_weights_ = np.zeros(1), [], []
+        labels_, restarts_, view_weights_, predict = np.zeros(1), [], [], None
 
         def __init__(self, k, **parameters):
             made.append((k, parameters))
