@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <string>
 
+#include "landmarks.cpp"
 #include "nearest.cpp"
 #include "pass.cpp"
 
@@ -104,10 +105,29 @@ void search(int64_t n_views, bool missing) {
   print(start + "features", features);
 }
 
+void kernels(bool single) {
+  const int64_t n = 70, d = 6, m = 40, p = 17;
+  Numbers numbers{3};
+  const std::vector<double> origin = numbers.many<double>(d), landmark = numbers.many<double>(m * d);
+  const std::vector<double> normalization = numbers.many<double>(m * p), mean = numbers.many<double>(p);
+  const std::vector<double> rows = numbers.many<double>(n * d);
+  std::vector<double> features(n * p);
+  std::vector<float> narrow(n * p);
+  void* out = single ? static_cast<void*>(narrow.data()) : features.data();
+  const LandmarkMap map{n, d, m, p, 0, single, 0.8, rows.data(), origin.data(), landmark.data(), normalization.data(),
+                        mean.data(), out};
+  if (map_by_landmarks(map) != -1) std::printf("out of range\n");
+  if (single)
+    print("float32 kernels at landmarks", narrow);
+  else
+    print("float64 kernels at landmarks", features);
+}
+
 }  // namespace
 
 int main() {
   passes<float>();
   passes<double>();
   search(1, false), search(2, false), search(2, true);
+  kernels(false), kernels(true);
 }
