@@ -153,7 +153,7 @@ class KernelPowerKMeans(PowerKMeansBase):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,), int32
-        Cluster of each training sample.
+        Cluster of each training sample, the heaviest is 0; with a table for ``init`` as it numbers them.
     cluster_centers_ : ndarray of shape (n_clusters, n_outputs)
         Centroids in feature space; for ``feature_map="exact"`` the weights of the training samples that make
         each up. Clusters without samples come last.

@@ -137,7 +137,7 @@ class MultiViewPowerKMeans(PowerKMeansBase):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,), int32
-        Cluster of each training sample.
+        Cluster of each training sample, the heaviest is 0; with a table for ``init`` as it numbers them.
     cluster_centers_ : list of ndarray of shape (n_clusters, n_outputs of the view)
         Centroids in the feature space of each view. Clusters without samples come last.
     view_weights_ : ndarray of shape (n_views,)

@@ -26,7 +26,7 @@ class Fitted(NamedTuple):
 
 
 def finish(views: Views, task: Task, runs: list[Run], best: int, critical: float | None) -> Fitted:
-    """Label the samples by the run that is kept, with the clusters that have any first, and measure its state."""
+    """Label the samples by the run that is kept, number its clusters, the largest first, and measure its state."""
     found = runs[best].found
     order, labels, n_used = _ordered(task, found)
     parameters = Parameters(found.parameters.centers[order], found.parameters.view_weights)
@@ -55,9 +55,27 @@ def _ordered(task: Task, found: SolverResult) -> tuple[Array, Array, int]:
     """Which centroid comes where, the labels by their new places, and how many clusters have samples."""
     engine = task.prepared.engine
     labels = engine.map_rows(block_labels, prepare(found.parameters, found.s, task.problem, engine.dtype))
-    used = np.bincount(labels, minlength=len(found.parameters.centers)) > 0
-    order = np.argsort(~used, kind="stable")
+    n_clusters = len(found.parameters.centers)
+    used = np.bincount(labels, minlength=n_clusters) > 0
+    if isinstance(task.settings.init, str):
+        order = np.lexsort((*_places(task, labels, n_clusters), ~used))
+    else:  # those who place centroids know them by their numbers
+        order = np.argsort(~used, kind="stable")
     return order, np.argsort(order).astype(labels.dtype)[labels], int(np.sum(used))
+
+
+def _places(task: Task, labels: Array, n_clusters: int) -> tuple[Array, Array]:
+    """Clusters go by weight, equal ones by the first of the rows drawn that each has: not by the run that is kept.
+
+    Of two runs that found the same clusters, each with numbers of its own, rounding keeps one.
+    """
+    weight = np.bincount(labels, weights=task.prepared.views.weight, minlength=n_clusters)
+    drawn = task.prepared.sample.rows
+    assert drawn is not None
+    first = np.full(n_clusters, len(drawn))
+    clusters, first_of = np.unique(labels[drawn], return_index=True)
+    first[clusters] = first_of
+    return first, -weight
 
 
 def _model(views: Views, task: Task, parameters: Parameters, s: float) -> Model:
