@@ -1,6 +1,6 @@
-"""What a fit takes in memory beside the data, and what of it ``memory_budget`` counts.
+"""What a fit takes in memory beside the data: measured, asked for by its budget, and told by ``fit --dry-run``.
 
-python -m benchmarks.memory [--rows 400000 1600000] [--threads 2]
+python -m benchmarks.memory [--threads 2] [--budget MIB]
 
 Each fit runs in a process of its own; the peak is of its anonymous memory, less what was there before.
 """
@@ -11,67 +11,113 @@ import argparse
 import json
 import subprocess
 import sys
+import tempfile
 import warnings
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from benchmarks.report import machine, print_table, write_lines
 from benchmarks.scaling import PeakClock, anonymous_megabytes
 from powerkmeans import KernelPowerKMeans
-from powerkmeans.compute.engine import kept_bytes
 from powerkmeans.engines import NumpyOptions
 
-WIDTH, CLUSTERS = 20, 10
-BUDGETS_MB = (100, 2048)
-MAPS = ("nystroem", "rff", "identity")
+
+class Case(NamedTuple):
+    """Rows of a mixture, and how they are clustered."""
+
+    rows: int
+    width: int
+    clusters: int
+    feature_map: str
 
 
-def fit(rows: int, feature_map: str, budget_mb: int, threads: int) -> dict[str, Any]:
+CASES = (
+    Case(1_000_000, 10, 8, "auto"),
+    Case(1_000_000, 10, 20, "auto"),
+    Case(1_000_000, 50, 20, "auto"),
+    Case(5_000_000, 10, 8, "auto"),
+    Case(10_000_000, 10, 20, "auto"),
+    Case(1_000_000, 10, 8, "nystroem"),
+    Case(2_000_000, 10, 8, "nystroem"),
+    Case(200_000, 50, 50, "nystroem"),
+    Case(1_000_000, 10, 8, "rff"),
+    Case(2_000_000, 10, 8, "rff"),
+    Case(5_000_000, 10, 8, "identity"),
+)
+
+
+def mixture(case: Case) -> Any:
+    """Rows of single precision, made in parts: what makes them is not to be seen in the peak."""
+    rng = np.random.default_rng(0)
+    centers = 3 * rng.standard_normal((case.clusters, case.width), dtype=np.float32)
+    X = np.empty((case.rows, case.width), dtype=np.float32)
+    for part in np.array_split(X, max(1, case.rows // 100_000)):
+        noise = rng.standard_normal(part.shape, dtype=np.float32)
+        part[:] = centers[rng.integers(case.clusters, size=len(part))] + noise
+    return X
+
+
+def fit(case: Case, budget: int, threads: int) -> dict[str, Any]:
     """One fit, in this process."""
     warnings.simplefilter("ignore")
-    X = np.random.default_rng(0).standard_normal((rows, WIDTH), dtype=np.float32)
-    X[: rows // 2] += 3
-    KernelPowerKMeans(2, feature_map=feature_map, random_state=0).fit(X[:: rows // 100])  # libraries are loaded
-    options = NumpyOptions(n_threads=threads, memory_budget=budget_mb * 2**20)
+    X = mixture(case)
+    estimator = KernelPowerKMeans(case.clusters, feature_map=case.feature_map, random_state=0)
+    estimator.fit(X[:5000])  # libraries are loaded
+    estimator.set_params(engine=NumpyOptions(n_threads=threads, memory_budget=budget * 2**20))
     before, clock = anonymous_megabytes(), PeakClock()
     clock.start()
-    model = KernelPowerKMeans(CLUSTERS, feature_map=feature_map, engine=options, random_state=0).fit(X)
-    peak = clock.stop() - before
-    kept = kept_bytes(rows, model.cluster_centers_.shape[1], 1, X.itemsize) / 2**20
-    counted = kept if kept <= budget_mb else 0.0
-    asked = {"rows": rows, "feature_map": feature_map, "budget_mb": budget_mb, "threads": threads}
-    return {**asked, "data_mb": X.nbytes / 2**20, "kept_mb": counted, "peak_mb": peak}
+    estimator.fit(X)
+    found = {
+        "threads": threads,
+        "budget_mb": budget,
+        "data_mb": X.nbytes / 2**20,
+        "peak_mb": clock.stop() - before,
+    }
+    return {**case._asdict(), **found}
 
 
-def measured(*asked: object) -> dict[str, Any]:
+def told(case: Case) -> float:
+    """What a dry run tells of the same fit, with the budget by default, beside the data."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.npy"
+        np.save(path, mixture(case))
+        asked = ["-k", str(case.clusters), "--feature-map", case.feature_map, "--membership", "fuzzy"]
+        command = [sys.executable, "-m", "powerkmeans", "fit", str(path), *asked, "--dry-run", "--json"]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout)
+    return float(found["feature_bytes"] + found["work_bytes"]) / 2**20
+
+
+def measured(case: Case, budget: int, threads: int) -> dict[str, Any]:
     """One fit, in a process of its own."""
-    command = [sys.executable, "-m", "benchmarks.memory", "--fit", *map(str, asked)]
+    command = [sys.executable, "-m", "benchmarks.memory", "--fit", *map(str, (*case, budget, threads))]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    return {**found, "told_mb": told(case)}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, nargs="*", default=[400_000, 1_600_000])
+    parser.add_argument("--budget", type=int, default=2**10)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--fit", nargs=4, help=argparse.SUPPRESS)
+    parser.add_argument("--fit", nargs=6, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.fit:
-        rows, feature_map, budget, threads = given.fit
-        print(json.dumps(fit(int(rows), feature_map, int(budget), int(threads))))
+        rows, width, clusters, feature_map, budget, threads = given.fit
+        case = Case(int(rows), int(width), int(clusters), feature_map)
+        print(json.dumps(fit(case, int(budget), int(threads))))
         return
-    cases = [(n, name, budget, given.threads) for n in given.rows for name in MAPS for budget in BUDGETS_MB]
-    found = [measured(*case) for case in cases]
+    found = [measured(case, given.budget, given.threads) for case in CASES]
     for name, value in machine().items():
         print(f"{name}: {value}")
     print_table(
-        ["rows", "map", "data, MB", "budget, MB", "kept, MB", "peak beside the data, MB", "of it not counted, MB"],
+        ["rows", "columns", "k", "map", "data, MB", "budget, MB", "peak beside the data, MB", "dry run, MB"],
         [
             [
-                r["rows"], r["feature_map"], f"{r['data_mb']:.0f}", r["budget_mb"], f"{r['kept_mb']:.0f}",
-                f"{r['peak_mb']:.0f}", f"{r['peak_mb'] - r['kept_mb']:.0f}",
+                r["rows"], r["width"], r["clusters"], r["feature_map"], f"{r['data_mb']:.0f}", r["budget_mb"],
+                f"{r['peak_mb']:.0f}", f"{r['told_mb']:.0f}",
             ]
             for r in found
         ],

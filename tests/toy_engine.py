@@ -25,7 +25,7 @@ DEVICE = array_api_strict.Device("device1")
 
 @dataclass(frozen=True)
 class StrictOptions:
-    memory_budget: int = 2**31
+    memory_budget: int = 2**30
     kernel: str = "auto"
 
 
@@ -57,7 +57,7 @@ class Strict:
 
 @dataclass(frozen=True)
 class ElsewhereOptions:
-    memory_budget: int = 2**31
+    memory_budget: int = 2**30
     kernel: str = "auto"
 
 

@@ -221,31 +221,6 @@ def test_samples_do_not_depend_on_where_rows_live(tmp_path):
     assert of_array.n_distinct == of_file.n_distinct == np.sum(weight[: len(X)] > 0)
 
 
-def test_samples_of_files_too_long_for_all_hashes_are_fair(tmp_path):
-    rng = np.random.default_rng(0)
-    rows = rng.normal(size=(40_000, 2)).astype(np.float32)
-    weight = np.where(np.arange(40_000) < 20_000, 1.0, 3.0).astype(np.float32)
-    weight[7] = 60_000.0
-    rows = np.concatenate([rows, np.repeat(rows[11:12], 20_000, axis=0)])
-    weight = np.concatenate([weight, np.ones(20_000, np.float32)])
-    np.save(tmp_path / "rows.npy", rows)
-    engine = open_engine(NumpyOptions(memory_budget=0), make_views([open_source(tmp_path / "rows.npy")], weight))
-    sample = engine.sample(1000, seed=3)
-    assert len(sample.weight) == 1000
-    assert sample.n_distinct == pytest.approx(40_000, rel=0.05)
-    assert np.sum(sample.weight) == pytest.approx(np.sum(weight, dtype=float), rel=0.1)
-    place = {row.tobytes(): index for index, row in enumerate(rows[:40_000])}
-    found = np.array([place[row.tobytes()] for row in sample.views[0]])
-    assert {7, 11} <= set(found.tolist())
-    light = (found < 20_000) & (found != 7) & (found != 11)
-    assert np.sum(sample.weight[light]) / 20_000 == pytest.approx(1, abs=0.25)
-    shuffled = rng.permutation(len(rows))
-    np.save(tmp_path / "other.npy", rows[shuffled])
-    other = make_views([open_source(tmp_path / "other.npy")], weight[shuffled])
-    again = open_engine(NumpyOptions(memory_budget=0), other).sample(1000, seed=3)
-    assert np.mean(again.views[0] == sample.views[0]) > 0.9
-
-
 def test_answers_do_not_overwrite_the_rows(tmp_path):
     path = save(tmp_path, "npy")
     model = quick(4, random_state=0).fit(X)

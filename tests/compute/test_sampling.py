@@ -6,6 +6,7 @@ from scipy import sparse
 
 from helpers import make_views
 from powerkmeans import KernelPowerKMeans
+from powerkmeans.compute import blocks, sampling
 from powerkmeans.compute.engine import open_engine
 from powerkmeans.compute.sampling import multipliers, row_hashes, uniforms
 
@@ -74,6 +75,59 @@ def test_sample_draws_by_weight_and_stands_for_the_whole():
         totals.append(drawn.weight.sum())
     assert np.mean(heavy) == pytest.approx(0.9, abs=0.02)
     assert np.mean(totals) == pytest.approx(weight.sum(), rel=0.03)
+
+
+@pytest.fixture
+def few_held(monkeypatch):
+    monkeypatch.setattr(sampling, "HELD", 500)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 8000)
+
+
+def test_samples_of_more_rows_than_hashes_are_held_of_are_fair_in_any_order(few_held):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(40_000, 2)).astype(np.float32)
+    weight = np.where(np.arange(40_000) < 20_000, 1.0, 3.0)
+    weight[7] = 60_000.0
+    rows = np.concatenate([rows, np.repeat(rows[11:12], 20_000, axis=0)])
+    weight = np.concatenate([weight, np.ones(20_000)])
+    sample = engine(rows, weight).sample(1000, seed=3)
+    assert len(sample.weight) == 1000
+    assert sample.n_distinct == pytest.approx(40_000, rel=0.05)
+    assert np.sum(sample.weight) == pytest.approx(np.sum(weight), rel=0.1)
+    place = {row.tobytes(): index for index, row in enumerate(rows[:40_000])}
+    found = np.array([place[row.tobytes()] for row in sample.views[0]])
+    assert {7, 11} <= set(found.tolist())
+    light = (found < 20_000) & (found != 7) & (found != 11)
+    assert np.sum(sample.weight[light]) / 20_000 == pytest.approx(1, abs=0.25)
+    rank = np.argsort(np.argsort(weight, kind="stable"))
+    for order in (rng.permutation(len(rows)), np.arange(len(rows))[::-1], np.argsort(rank)):
+        again = engine(rows[order], weight[order]).sample(1000, seed=3)
+        assert np.array_equal(again.views[0], sample.views[0])
+        assert again.weight == pytest.approx(sample.weight, rel=1e-12)
+
+
+def test_what_is_let_go_of_a_heavy_row_is_counted_by_another_look(few_held):
+    """A copy in each of the first blocks is nothing and is forgotten, before there are many in the last."""
+    rows = np.arange(40_000.0)[:, None]
+    for row in (20_001, 20_777, 20_888):  # some may have a hash that is held anyway
+        parts = np.split(rows[:20_000], 20)
+        early = [np.insert(part, 0, rows[row], axis=0) for part in parts]
+        given = np.concatenate([*early, np.delete(rows[20_000:], row - 20_000, axis=0), np.full((800, 1), row)])
+        drawn = engine(given).sample(100, seed=1)
+        again = engine(given[::-1]).sample(100, seed=1)
+        assert row in drawn.views[0]
+        assert np.array_equal(again.views[0], drawn.views[0])
+        assert again.weight == pytest.approx(drawn.weight, rel=1e-12)
+
+
+def test_where_no_row_is_heavy_there_is_no_other_look(few_held):
+    found, rows = sampling.Distinct(100, 500), np.arange(40_000.0)[:, None]
+    for start in range(0, 40_000, 1000):
+        found.add(hashes(rows[start : start + 1000]), start, np.ones(1000))
+    assert len(found.suspects()) == 0
+    candidates = found.candidates(np.empty(0))
+    assert len(candidates.rows) == 500
+    assert candidates.n_distinct == pytest.approx(40_000, rel=4 / np.sqrt(500))
 
 
 def test_an_absent_row_is_not_a_row_of_zeros():

@@ -292,9 +292,10 @@ def test_a_failing_block_restores_limits():
 def test_features_are_stored_within_the_budget_only():
     X = np.random.default_rng(0).normal(size=(100, 4))
     size = 100 * (4 * 8 + 8 + 16)  # features, a squared length and a label a row
-    assert make_engine([X], options=NumpyOptions(memory_budget=size)).stored
-    assert not make_engine([X], options=NumpyOptions(memory_budget=size - 1)).stored
-    assert not make_engine([X], options=NumpyOptions(memory_budget=size), keep=False).stored
+    budget = 2 * size  # of which half is for the rest
+    assert make_engine([X], options=NumpyOptions(memory_budget=budget)).stored
+    assert not make_engine([X], options=NumpyOptions(memory_budget=budget - 1)).stored
+    assert not make_engine([X], options=NumpyOptions(memory_budget=budget), keep=False).stored
 
 
 def test_maps_for_outlier_scores_are_no_kernel_matrices():

@@ -203,9 +203,8 @@ def test_the_usual_distance_is_a_median():
     X = np.random.default_rng(0).normal(size=(30, 3))
     pairs = [oracle.squared_distance(X[i], X[j]) for i in range(30) for j in range(i)]
     assert usual_distances(X)[0] == pytest.approx(np.median(pairs))
-    share = [d / (d + np.median(pairs)) for d in pairs]
-    quartiles = np.quantile(share, 0.75) - np.quantile(share, 0.25)
-    assert usual_distances(X)[1] == pytest.approx(quartiles / 1.349)
+    lower, upper = (d / (d + np.median(pairs)) for d in np.quantile(pairs, [0.25, 0.75]))
+    assert usual_distances(X)[1] == pytest.approx((upper - lower) / 1.349)
     assert usual_distances(np.vstack([X, [[1e12] * 3]]))[0] < 2 * np.median(pairs)
     rare = np.zeros((30, 1))
     rare[0] = 1

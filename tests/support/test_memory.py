@@ -10,7 +10,8 @@ import pytest
 import powerkmeans.cli.memory
 import powerkmeans.features.maps.exact
 import powerkmeans.features.size
-from powerkmeans.support.memory import GIB, available_memory
+from powerkmeans.support import memory
+from powerkmeans.support.memory import GIB, SPARE_BYTES, WORK_BYTES, available_memory, can_keep
 
 MIB = 2**20
 UNLIMITED_FIRST = 9223372036854771712
@@ -111,6 +112,23 @@ def test_the_limit_on_the_address_space_counts():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_what_is_kept_leaves_room_for_the_rest(monkeypatch):
+    monkeypatch.setattr(memory, "available_memory", lambda: None)
+    assert can_keep(GIB - WORK_BYTES, GIB)
+    assert not can_keep(GIB - WORK_BYTES + 1, GIB)
+    assert can_keep(1000, 2000)
+    assert not can_keep(1001, 2000)
+    assert can_keep(0, 0)
+
+
+def test_a_container_keeps_less_whatever_the_budget(monkeypatch):
+    monkeypatch.setattr(memory, "available_memory", lambda: GIB)
+    assert can_keep(GIB - WORK_BYTES, 100 * GIB)
+    assert not can_keep(GIB - WORK_BYTES + 1, 100 * GIB)
+    monkeypatch.setattr(memory, "available_memory", lambda: pytest.fail("nobody asks for so little"))
+    assert can_keep(SPARE_BYTES, 100 * GIB)
 
 
 def test_everyone_asks_the_same_probe():

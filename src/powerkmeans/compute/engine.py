@@ -17,7 +17,7 @@ from powerkmeans.compute.blocks import RowBlocks, mapped, rows_per_block, zeroed
 from powerkmeans.compute.options import ENGINES, EngineOptions, engine_options
 from powerkmeans.compute.passes import available_passes, fastest
 from powerkmeans.compute.sampling import draw_sample
-from powerkmeans.sources import is_source
+from powerkmeans.support.memory import can_keep
 from powerkmeans.types import Array, Block, Blocks, Executor, FeatureMap, P, RowSample, S, T, Views, device_of
 
 # a label, and the numbers that labels are put in order by
@@ -46,7 +46,7 @@ class RowEngine:
         self.raw_blocks = RowBlocks(views, size)
         self._blocks: Blocks = self.raw_blocks
         kept = kept_bytes(self.n_samples, width, len(views.arrays), self.dtype.itemsize)
-        self._fits = kernel_rows or kept <= options.memory_budget
+        self._fits = kernel_rows or can_keep(kept, options.memory_budget)
 
     @property
     def raw(self) -> RowEngine:
@@ -100,9 +100,7 @@ class RowEngine:
 
     def sample(self, size: int, seed: int) -> RowSample:
         """Draw up to ``size`` distinct rows by weight, from their content alone."""
-        from_files = any(is_source(view) and not view.held for view in self.views.arrays)
-        budget = self._options.memory_budget if from_files else None
-        return draw_sample(self.raw_blocks, self._executor, size, seed, budget)
+        return draw_sample(self.raw_blocks, self._executor, size, seed)
 
     def _work(self, function: Callable[[Block, P], T], parameters: P) -> _Work[P, T]:
         """What the executor runs: ``function`` on prepared blocks, with maps and parameters where the rows are."""

@@ -14,7 +14,7 @@ KERNEL_CHOICES = ("auto", "numpy", "compiled")
 
 
 class EngineOptions(Protocol):
-    """What every engine is told: bytes for what is kept of all rows, and which passes it may choose from."""
+    """What every engine is told: bytes for everything beside the rows, and which passes it may choose from."""
 
     @property
     def memory_budget(self) -> int: ...
@@ -27,21 +27,20 @@ class NumpyOptions:
     """How the engine on this machine's processor works.
 
     The number of threads changes no bit of a result; the kernel, and whether features are stored, change rounding.
-    The budget changes more only for a file of more rows than a 64th of it: the sample of rows is then drawn from a
-    part of them, as with another ``random_state``.
 
     Parameters
     ----------
     n_threads : int or None, default=None
         Worker threads. ``None`` takes as many as BLAS is allowed to use, so ``OMP_NUM_THREADS``,
         ``threadpoolctl`` limits and joblib's nested limits are respected.
-    memory_budget : int, default=2**31
-        Bytes for what is kept of all rows: their features with the squared lengths, and their labels. If it is
-        more, features are not kept but computed anew in every pass. Not counted is what a fit takes in any case:
-        the rows themselves, 64 bytes per row for a moment while rows are drawn, a sample of at most 50,000 rows
-        and its features, and what each thread works on (blocks of 16 MiB of features and a few arrays of that
-        size); together some hundred megabytes, which ``python -m benchmarks.memory`` measures. Exact kernel
-        matrices are always kept: there is an error if they do not fit in memory.
+    memory_budget : int, default=2**30
+        Bytes for everything that a fit takes beside the rows themselves. Features, squared lengths and labels of
+        all rows are kept if they leave room for the rest, for which 384 MiB, or half of a smaller budget, are set
+        aside: a sample of the rows and its features, landmarks, and what threads work on. If they do not, or if
+        the machine or container has less free, features are computed anew in every pass. The rest has bounds
+        but no switch: a budget of less than some 400 MB may be exceeded, and beyond eight threads each takes up
+        to 48 MB more (``python -m benchmarks.memory`` measures it). Exact kernel matrices are always kept: there
+        is an error if they do not fit in memory.
     kernel : {"auto", "numpy", "compiled"}, default="auto"
         What computes the sums of a block: NumPy, or the compiled library, which is several times faster.
         ``"auto"`` takes the compiled one if it is installed.
@@ -49,7 +48,7 @@ class NumpyOptions:
     """
 
     n_threads: int | None = None
-    memory_budget: int = 2**31
+    memory_budget: int = 2**30
     kernel: str = "auto"
 
     def __post_init__(self) -> None:

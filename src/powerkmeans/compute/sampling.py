@@ -16,11 +16,11 @@ from powerkmeans.compute.blocks import RowBlocks, zeroed
 from powerkmeans.support.draws import draw_by_weight, stream
 from powerkmeans.types import Array, Block, Executor, RowSample
 
-# a sample of a file goes by all hashes if these many bytes per row fit the budget, else by those of this many
-# times as many candidates
-BYTES_PER_HASH, CANDIDATES = 64, 4
+# distinct rows whose hashes are all held; of more, this many and this many times the sample, whatever is larger
+HELD, CANDIDATES = 2**18, 4
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
+_LARGEST = np.uint64(2**64 - 1)
 _SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
 
 
@@ -95,7 +95,7 @@ class Distinct:
         self._rows = np.empty(0, dtype=np.intp)
         self._weight = np.empty(0)
         self._new: list[tuple[NDArray[np.uint64], NDArray[np.intp], NDArray[np.float64]]] = []
-        self._n_new, self._total, self._largest = 0, 0.0, np.uint64(2**64 - 1)
+        self._n_new, self._total, self._largest = 0, 0.0, _LARGEST
 
     def add(self, hashes: NDArray[np.uint64], start: int, weight: NDArray[np.float64]) -> None:
         """Take in consecutive rows from ``start`` on."""
@@ -106,53 +106,80 @@ class Distinct:
         if self._n_new > self._most:
             self._merge()
 
-    def candidates(self) -> Candidates:
-        """What is left to draw from, in the order of the hashes."""
+    def suspects(self) -> NDArray[np.uint64]:
+        """Hashes that may be heavy and of whose weight a part may have been let go; sorted."""
         self._merge()
-        share = (float(self._largest) + 1) / 2.0**64
-        if share == 1:
+        return self._hashes[self._hashes > self._largest]
+
+    def candidates(self, weight_of_suspects: NDArray[np.float64]) -> Candidates:
+        """What is left to draw from, in the order of the hashes; sizes of suspects are told by another look."""
+        if self._largest == _LARGEST:
             return Candidates(self._rows, self._weight, -np.log(uniforms(self._hashes)), len(self._rows))
+        share = (float(self._largest) + 1) / 2.0**64
+        small = self._hashes <= self._largest
+        self._weight[~small] = weight_of_suspects
         # which rows are here says something about their hashes, so they are drawn by another one
-        small, heavy = self._hashes <= self._largest, self._heavy(1)
+        heavy = self._heavy(self._weight, 1)
         weight = np.where(heavy, self._weight, self._weight / share)
         times = -np.log(uniforms(_mix(self._hashes ^ _MIX_2)))
         kept = small | heavy
         return Candidates(self._rows[kept], weight[kept], times[kept], round(np.sum(small) / share))
 
-    def _heavy(self, parts: int) -> NDArray[np.bool_]:
-        return self._weight * self._size * parts > self._total
+    def _heavy(self, weight: NDArray[np.float64], parts: int) -> NDArray[np.bool_]:
+        return weight * self._size * parts > self._total
 
     def _merge(self) -> None:
-        old = (self._hashes, self._rows, self._weight)
-        hashes, rows, weight = (np.concatenate(parts) for parts in zip(old, *self._new, strict=True))
+        if not self._new:
+            return
+        hashes, rows, weight = (np.concatenate(parts) for parts in zip(*self._new, strict=True))
+        self._new, self._n_new = [], 0
+        if self._largest < _LARGEST and self._are_light(hashes, weight):
+            kept = hashes <= self._largest
+            hashes, rows, weight = hashes[kept], rows[kept], weight[kept]
+        hashes, rows, weight = (
+            np.concatenate(both) for both in ((self._hashes, hashes), (self._rows, rows), (self._weight, weight))
+        )
         self._hashes, first, group = np.unique(hashes, return_index=True, return_inverse=True)
         self._rows, self._weight = rows[first], np.bincount(group, weights=weight).astype(np.float64)
-        self._new, self._n_new = [], 0
         if np.sum(self._hashes <= self._largest) > self._most:
             self._largest = self._hashes[self._most - 1]
-        kept = (self._hashes <= self._largest) | self._heavy(2)
+        kept = (self._hashes <= self._largest) | self._heavy(self._weight, 2)
         self._hashes, self._rows, self._weight = self._hashes[kept], self._rows[kept], self._weight[kept]
 
+    def _are_light(self, hashes: NDArray[np.uint64], weight: NDArray[np.float64]) -> bool:
+        """Whether none of these rows is heavy, alone or with its equals; quickly told where no two are equal."""
+        if np.any(self._heavy(weight, 2)) or self._hashes[-1] > self._largest:
+            return False
+        ordered = np.sort(hashes)
+        return not np.any(ordered[1:] == ordered[:-1])
 
-def draw_sample(blocks: RowBlocks, executor: Executor, size: int, seed: int, budget: int | None) -> RowSample:
-    """Draw up to ``size`` distinct rows by weight; with a budget, hashes of all rows are held only within it."""
-    exact = budget is None or blocks.n_rows * BYTES_PER_HASH <= budget
-    found = _distinct(blocks, executor, size, seed, blocks.n_rows if exact else CANDIDATES * size)
+
+def draw_sample(blocks: RowBlocks, executor: Executor, size: int, seed: int) -> RowSample:
+    """Draw up to ``size`` distinct rows by weight."""
+    found = _distinct(blocks, executor, size, seed)
     kept, stands_for = draw_by_weight(found.times, found.weight, size)
     chosen = found.rows[kept]
     present = None if blocks.present is None else blocks.present[:, chosen].T
     return RowSample(blocks.take(chosen), stands_for, present, found.n_distinct, chosen)
 
 
-def _distinct(blocks: RowBlocks, executor: Executor, size: int, seed: int, most: int) -> Candidates:
-    """Distinct rows to draw ``size`` from: all, or the heavy ones and ``most`` others."""
+def _distinct(blocks: RowBlocks, executor: Executor, size: int, seed: int) -> Candidates:
+    """Distinct rows to draw ``size`` from: all of few, or the heavy ones and enough others."""
     named = zip(blocks.views.keys, blocks.views.arrays, strict=True)
     columns = [multipliers(view.shape[1], key, seed) for key, view in named]
-    found = Distinct(size, most)
+    found = Distinct(size, max(HELD, CANDIDATES * size))
     with closing(executor.run(_hashed, blocks, columns)) as parts:
         for start, hashes, weight in parts:
             found.add(hashes, start, weight)
-    return found.candidates()
+    suspects = found.suspects()
+    weights = np.zeros(len(suspects))
+    if len(suspects):  # their weight does not depend on the order of rows if all of it is counted
+        with closing(executor.run(_hashed, blocks, columns)) as parts:
+            for _, hashes, weight in parts:
+                places = np.minimum(np.searchsorted(suspects, hashes), len(suspects) - 1)
+                equal = suspects[places] == hashes
+                weights += np.bincount(places[equal], weights=weight[equal], minlength=len(suspects))
+    return found.candidates(weights)
 
 
 def _hashed(

@@ -23,10 +23,11 @@ from powerkmeans.fitting.scatter import check_range, check_scatter, check_weight
 from powerkmeans.inputs.settings import Settings, ViewSettings
 from powerkmeans.sources import join_views
 from powerkmeans.support.draws import affordable_rows, stream, subsample
+from powerkmeans.support.memory import can_keep
 from powerkmeans.types import Array, Block, Engine, Float64Array, RowSample, Views
 
-# arrays of the size of all features that a fit holds at once: themselves, and as blocks
-_COPIES = 2
+# rows whose features are added up in float64 at a time
+_ADDED_ROWS = 2**16
 
 
 def prepare_fused(views: Views, chosen: tuple[ViewSettings, ...], settings: Settings, seed: int) -> Prepared:
@@ -69,8 +70,8 @@ def _varies(name: str, sample: RowSample, dtype: np.dtype[Any]) -> bool:
 
 
 def _fits(rows: Engine, base: BaseMap, settings: Settings) -> bool:
-    needed = kept_bytes(rows.n_samples, _COPIES * base.n_outputs, 1, rows.dtype.itemsize)
-    return needed <= engine_options(settings.engine).memory_budget
+    needed = kept_bytes(rows.n_samples, base.n_outputs, 1, rows.dtype.itemsize)
+    return can_keep(needed, engine_options(settings.engine).memory_budget)
 
 
 def _stored(rows: Engine, base: BaseMap, sample: RowSample, settings: Settings) -> Prepared:
@@ -83,7 +84,7 @@ def _stored(rows: Engine, base: BaseMap, sample: RowSample, settings: Settings) 
     identity = make_centred(IdentityMap(base.n_outputs), np.zeros(base.n_outputs), rows.dtype)
     some = sample._replace(views=(features[sample.rows],), present=None)
     return Prepared(
-        engine=through_maps(open_engine(settings.engine, views), (identity,), settings),
+        engine=through_maps(open_engine(settings.engine, views), (identity.base,), settings),  # without a copy
         views=views,
         maps=(identity,),
         scatter=np.array([_weighted_mean(np.vecdot(features, features), weight)]),
@@ -117,8 +118,9 @@ def _features(block: Block, _: None) -> Array:
 
 
 def _weighted_mean(values: Array, weight: Array) -> Float64Array:
-    share = weight.astype(np.float64) / np.sum(weight, dtype=np.float64)
-    return share @ values.astype(np.float64)
+    share, n_rows = weight.astype(np.float64) / np.sum(weight, dtype=np.float64), len(weight)
+    parts = (slice(start, start + _ADDED_ROWS) for start in range(0, n_rows, _ADDED_ROWS))
+    return np.sum([share[part] @ values[part].astype(np.float64) for part in parts], axis=0)
 
 
 def _raw_samples(views: Views, sample: RowSample) -> list[RowSample]:

@@ -21,7 +21,6 @@ from powerkmeans.solver.mm import minimise
 from powerkmeans.solver.schedules import Hard, Schedule
 from powerkmeans.support.absent import zero_where_absent
 from powerkmeans.support.draws import stream, subsample
-from powerkmeans.support.memory import SPARE_BYTES
 from powerkmeans.types import (
     FeatureMap,
     Float64Array,
@@ -36,6 +35,8 @@ from powerkmeans.types import (
 )
 
 _HARD = Hard()
+# bytes that features of sampled rows take, unless these are few per cluster; starts and moves hold some copies
+SAMPLE_BYTES = 2**26
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,7 @@ class Task:
         if prepared.explicit is not None:
             return prepared.explicit.sample
         row_bytes = prepared.splits[-1] * prepared.engine.dtype.itemsize
-        most = most or max(SPARE_BYTES // row_bytes, 10 * self.settings.n_clusters)
+        most = most or max(SAMPLE_BYTES // row_bytes, 10 * self.settings.n_clusters)
         sample = subsample(prepared.sample, most, rng)
         views = tuple(m(view, np) for m, view in zip(prepared.fastest_maps, sample.views, strict=True))
         if sample.present is not None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from powerkmeans.objective.distances import squared_distances
 from powerkmeans.objective.space import gram_matrix
 from powerkmeans.objective.updates import column_scale, objective_value, shift_norms, updated
 from powerkmeans.solver.schedules import QUIET, Phase, Schedule
 from powerkmeans.solver.settling import STILL, Settling, Step
+from powerkmeans.support.memory import FEW_ENTRIES
 from powerkmeans.types import (
     Array,
     Float64Array,
@@ -74,17 +76,25 @@ def spread_within(sums: PassStatistics, parameters: Parameters, problem: Problem
 
 def count_apart(parameters: Parameters, problem: Problem, spread: float) -> int:
     """Number of centroids that have separated from all earlier ones."""
-    return len(np.unique(groups_together(parameters, problem, spread)))
+    return _count(groups_together(parameters, problem, spread))
 
 
 def groups_together(parameters: Parameters, problem: Problem, spread: float) -> Array:
     """For each centroid the first of those that it has not separated from, itself if it leads."""
-    close = np.tril(_between(parameters, problem) <= QUIET * spread)
+    close = _between(parameters, problem) <= QUIET * spread
+    np.fill_diagonal(close, False)
+    if not np.any(close):
+        return np.arange(len(close))
     np.fill_diagonal(close, True)
-    leader = np.argmax(close, axis=1)
+    leader = np.argmax(np.tril(close), axis=1)
     while not np.array_equal(leader, leader[leader]):
         leader = leader[leader]
     return leader
+
+
+def _count(groups: Array) -> int:
+    """How many groups there are: of each one centroid leads."""
+    return int(np.count_nonzero(groups == np.arange(len(groups))))
 
 
 def _between(parameters: Parameters, problem: Problem) -> Float64Array:
@@ -92,7 +102,9 @@ def _between(parameters: Parameters, problem: Problem) -> Float64Array:
     if not problem.dual:
         points = parameters.centers * column_scale(parameters.view_weights, problem)
         norms = np.vecdot(points, points)
-        return squared_distances(points, points, np) - STILL * (norms[:, None] + norms)
+        few = len(points) ** 2 * points.shape[1] <= FEW_ENTRIES  # differences take more work, and less time
+        between = cdist(points, points, "sqeuclidean") if few else squared_distances(points, points, np)
+        return between - STILL * (norms[:, None] + norms)
     inner = gram_matrix(parameters.centers, parameters.view_weights, problem)
     norms = np.diagonal(inner)
     return norms[:, None] + norms - 2 * inner - 1e-14 * float(np.max(norms, initial=0.0))
@@ -105,7 +117,7 @@ def _line(s: float, parameters: Parameters, sums: PassStatistics, moved: float, 
         objective=objective_value(sums.loss, parameters, problem),
         hard_cost=float(sums.hard_cost),
         shift=float(np.sqrt(moved)),
-        n_distinct=len(np.unique(groups)),
+        n_distinct=_count(groups),
         view_weights=tuple(parameters.view_weights.tolist()),
         groups=tuple(groups.tolist()),
     )

@@ -17,6 +17,9 @@ except ImportError:  # not on Windows
 GIB = 2**30
 # bytes that every machine has to spare: nobody asks the system before they are taken
 SPARE_BYTES = 2**28
+# bytes that a fit takes besides what it keeps of all rows: hashes, a sample and its features, landmarks with their
+# ties, and blocks in work
+WORK_BYTES = 3 * 2**27
 # numbers that a temporary array may hold; and rows, where a pair of them takes more than a product, or many fits
 ENTRIES = 2**24
 FEW_ENTRIES = ENTRIES // 8
@@ -36,6 +39,21 @@ def available_memory(root: str | os.PathLike[str] = "/") -> int | None:
     found = [_of_machine(place), *_of_groups(place), _of_process(place)]
     known = [value for value in found if value is not None]
     return max(0, min(known)) if known else None
+
+
+def can_keep(n_bytes: int, budget: int) -> bool:
+    """Whether so many bytes may be kept of all rows within a budget, and within what the machine has.
+
+    What a fit takes besides has its part of either, at most half.
+    """
+    if n_bytes > _room(budget):
+        return False
+    available = available_memory() if n_bytes > SPARE_BYTES else None
+    return available is None or n_bytes <= _room(available)
+
+
+def _room(n_bytes: int) -> int:
+    return max(n_bytes // 2, n_bytes - WORK_BYTES)
 
 
 def _of_machine(root: Path) -> int | None:

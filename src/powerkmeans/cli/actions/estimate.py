@@ -14,12 +14,17 @@ from powerkmeans.cli.inputs import Inputs
 from powerkmeans.cli.memory import duration, size
 from powerkmeans.cli.modelling import fitted
 from powerkmeans.cli.terminal import Terminal, facts, heading
+from powerkmeans.compute.blocks import BLOCK_BYTES
+from powerkmeans.compute.engine import BYTES_PER_LABEL, kept_bytes
 from powerkmeans.compute.options import engine_options
+from powerkmeans.compute.sampling import HELD
 from powerkmeans.estimators import KernelPowerKMeans, MultiViewPowerKMeans
 from powerkmeans.features.maps.registry import MAPS
 from powerkmeans.fitting.pilot import PILOT_ROWS, ROWS_PER_CLUSTER
+from powerkmeans.fitting.samples import START_ROWS
+from powerkmeans.fitting.task import SAMPLE_BYTES
 from powerkmeans.inputs.settings import AUTO
-from powerkmeans.support.memory import available_memory
+from powerkmeans.support.memory import available_memory, can_keep
 
 # rows of the first probe, at least so many and so many per cluster; the second has that many times as many
 _PROBE_ROWS, _PROBE_PER_CLUSTER, _LARGER = 1000, 20, 4
@@ -28,8 +33,9 @@ _FULL_PASSES = 8
 # the same where a graph is: rows are mapped once, and passes over the few features that they get are nothing
 _FULL_PASSES_OF_A_GRAPH = 1
 _PASS_ROWS = 2**15
-# memory at the peak of a fit beside the features that it keeps, in features: 1.3 to 3.2 of them were seen
-_WORK = 3
+# memory beside what is kept of all rows: bytes per row that a sample is drawn from, and copies of the rows drawn,
+# of their features and of blocks (benchmarks.memory has the sum beside what was measured)
+_HASHED_ROW, _ROWS_DRAWN, _FEATURES_DRAWN, _BLOCKS = 100, 4, 3, 2
 
 
 @dataclass(frozen=True)
@@ -88,7 +94,7 @@ def estimate(inputs: Inputs, parameters: dict[str, Any], read_seconds: float, te
         seconds=_seconds(probes, n, pass_seconds, kept=kept),
         data_bytes=2 * sum(array.nbytes for array in arrays),
         feature_bytes=features,
-        work_bytes=(_WORK * features if kept else 0) + _tie_bytes(probes[-1].model),
+        work_bytes=_work_bytes(probes[-1].model, n, features),
         read_seconds=read_seconds,
         dtype=str(np.result_type(*arrays)),
     )
@@ -147,14 +153,21 @@ def _feature_bytes(model: Any, n: int, engine: Any) -> tuple[int, bool]:
     found = model._fit.model
     if found.problem.dual:
         return 8 * n * n, False
-    budget = engine_options(engine).memory_budget
-    needed = n * found.problem.splits[-1] * found.dtype.itemsize
-    return int(min(needed, budget)), needed <= budget
+    needed = kept_bytes(n, found.problem.splits[-1], len(found.maps), found.dtype.itemsize)
+    kept = can_keep(needed, engine_options(engine).memory_budget)
+    return needed if kept else BYTES_PER_LABEL * n, kept
 
 
-def _tie_bytes(model: Any) -> int:
-    """What the ties between all pairs of landmarks take, where there is a graph."""
-    return 8 * int(np.max(model.n_components_)) ** 2 if model._fit.model.fuses else 0
+def _work_bytes(model: Any, n: int, kept_bytes: int) -> int:
+    """What a fit takes beside what it keeps of all rows."""
+    found, drawn = model._fit.model, min(n, START_ROWS)
+    if found.problem.dual:
+        return 0
+    row = found.dtype.itemsize * sum(found.view_widths)
+    features = found.dtype.itemsize * found.problem.splits[-1]
+    hashes = max(0, _HASHED_ROW * min(n, HELD) - kept_bytes)  # which are gone when anything is kept
+    sample = 0 if found.fuses else _FEATURES_DRAWN * min(SAMPLE_BYTES, drawn * features)
+    return hashes + _ROWS_DRAWN * drawn * row + sample + _BLOCKS * min(n * features, BLOCK_BYTES)
 
 
 def show_estimate(found: Estimate, terminal: Terminal) -> None:
@@ -178,7 +191,7 @@ def _lines(found: Estimate) -> list[tuple[str, str]]:
         ("shape", f"{found.n_samples:,} samples · {views} · {counted(found.n_clusters, 'cluster')}"),
         ("memory", f"about {size(found.bytes)}{room}"),
         ("", f"read as {found.dtype}: rows and scaled rows {size(found.data_bytes)}"),
-        ("", f"features {features}, and about {work} to work with them"),
+        ("", f"kept of all rows {features}, and about {work} to work with"),
         ("time", f"about {fit} for the fit, reading took {reading}"),
         ("", f"an estimate, from a fit to {found.probe_rows:,} rows in {probe}"),
     ]

@@ -14,7 +14,7 @@ from powerkmeans.features.graph.distances import Landmarks, usual_distances
 from powerkmeans.features.graph.neighbours import FEW_NEIGHBORS, Neighbours, neighbours, shared_reach
 from powerkmeans.features.graph.placing import Placing
 from powerkmeans.features.graph.shares import LEAST_SHARE, beyond_chance
-from powerkmeans.features.graph.spectrum import Spectrum, graph_of, pieces, shares_matrix, spectrum
+from powerkmeans.features.graph.spectrum import Spectrum, shares_matrix, spectrum, ties_of
 from powerkmeans.features.maps.base import Tools
 from powerkmeans.features.pairs import as_dense
 from powerkmeans.types import Float64Array, array_namespace
@@ -134,17 +134,17 @@ def tied_graph(rows: Rows, placing: Placing, landmarks: Landmarks, size: GraphSi
     while True:
         landmarks, found = _tied(rows, placing, landmarks, count)
         shares = shares_matrix(found, landmarks.rows.shape[0])
-        n_pieces, _ = pieces(graph_of(shares, rows.weight)[0])
-        if n_pieces <= size.n_clusters or count >= landmarks.rows.shape[0] - 1:
+        ties = ties_of(shares, rows.weight)
+        if ties.n_pieces <= size.n_clusters or count >= landmarks.rows.shape[0] - 1:
             break
         count = min(2 * count, landmarks.rows.shape[0] - 1)
-    directions = spectrum(shares, rows.weight, size.n_clusters + 2)
+    directions = spectrum(ties, size.n_clusters + 2)
     if count > FEW_NEIGHBORS:
         found = row_neighbours(rows, Nearest(placing, landmarks, FEW_NEIGHBORS))
     present = as_dense(rows.X[:, placing.offsets[-1] :])
     reach = shared_reach(present, landmarks, found.reach, np)
     usual = weighted_median(reach, rows.weight)
-    return Graph(placing, landmarks, count, wanted, directions, shares, usual, n_pieces)
+    return Graph(placing, landmarks, count, wanted, directions, shares, usual, ties.n_pieces)
 
 
 def n_directions(values: Float64Array, n_clusters: int) -> int:

@@ -172,11 +172,10 @@ def usual_distances(rows: Any) -> tuple[float, float]:
     """
     lengths = squared_lengths(rows, np)
     squares = np.maximum(_less_row_lengths(rows, rows, lengths) + lengths[:, None], 0)
-    pairs = squares[np.triu_indices(rows.shape[0], 1)]
-    typical = float(np.median(pairs)) if len(pairs) else 0.0
-    typical = typical if typical > 0 or len(pairs) == 0 else float(np.mean(pairs))
-    if typical == 0:
+    pairs = squares[np.tri(rows.shape[0], k=-1, dtype=bool)]
+    if not np.any(pairs):
         return 0.0, 1.0
-    lower, upper = np.quantile(bounded(pairs, typical), [0.25, 0.75])
-    spread = float(upper - lower) / NORMAL_QUARTILES
+    lower, median, upper = np.quantile(pairs, [0.25, 0.5, 0.75])
+    typical = float(median) if median > 0 else float(np.mean(pairs))
+    spread = float(bounded(upper, typical) - bounded(lower, typical)) / NORMAL_QUARTILES
     return typical, spread if spread > 0 else 1.0

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import eigsh
@@ -17,6 +18,17 @@ from powerkmeans.types import Float64Array
 DEGREE_FLOOR = 1.0
 # landmarks up to which all eigenvectors are taken at once, which is as fast and knows no restarts
 DENSE_LANDMARKS = 300
+# how far an eigenvalue may be off, as a share of itself: eigenvectors then have digits to spare
+TOLERANCE = 1e-12
+
+
+class Ties(NamedTuple):
+    """Landmarks tied by rows: the matrix, raised degrees, and the pieces without any tie between them."""
+
+    graph: csr_array
+    raised: Float64Array
+    n_pieces: int
+    piece: NDArray[np.integer]
 
 
 class Spectrum(NamedTuple):
@@ -41,38 +53,34 @@ def degrees(shares: csr_array, weight: Float64Array) -> Float64Array:
     return np.asarray(shares.T @ weight)
 
 
-def graph_of(shares: csr_array, weight: Float64Array) -> tuple[csr_array, Float64Array]:
+def ties_of(shares: csr_array, weight: Float64Array) -> Ties:
     """``C = B^T W B`` with ``B = G^{-1/2} Z Lambda~^{-1/2}``, and ``Lambda~``."""
     degree = degrees(shares, weight)
     raised = degree + DEGREE_FLOOR * float(np.mean(degree))
     row_degree = shares @ (degree / raised)
     row_degree = np.where(row_degree > 0, row_degree, 1.0)  # of a row without neighbours, which ties nothing
     tied = shares.multiply(np.sqrt(weight / row_degree)[:, None]).multiply(1 / np.sqrt(raised)[None, :]).tocsr()
-    return (tied.T @ tied).tocsr(), raised
+    graph = (tied.T @ tied).tocsr()
+    return Ties(graph, raised, *connected_components(graph, directed=False))
 
 
-def pieces(graph: Any) -> tuple[int, Any]:
-    """How many pieces without any tie between them there are, and the piece of each landmark."""
-    return connected_components(graph, directed=False)
-
-
-def spectrum(shares: csr_array, weight: Float64Array, n_directions: int) -> Spectrum:
+def spectrum(ties: Ties, n_directions: int) -> Spectrum:
     """``Lambda~^{-1/2} V mu^{-1/2}`` of the leading eigenpairs of the graph.
 
     Pieces are solved one by one: an eigenvalue that they have in common would be found once for all of them.
     """
-    graph, raised = graph_of(shares, weight)
-    n_pieces, piece = pieces(graph)
+    if ties.n_pieces == 1:
+        return _largest(*_leading(ties.graph, n_directions), ties.raised, n_directions)
     values, vectors = [], []
-    for number in range(n_pieces):
-        members = np.flatnonzero(piece == number)
-        some, directions = _leading(graph[members][:, members], min(n_directions, len(members)))
+    for number in range(ties.n_pieces):
+        members = np.flatnonzero(ties.piece == number)
+        some, directions = _leading(ties.graph[members][:, members], n_directions)
         values.append(some)
-        vectors.append(_placed(directions, members, graph.shape[0]))
-    return _largest(np.concatenate(values), np.concatenate(vectors, axis=1), raised, n_directions)
+        vectors.append(_placed(directions, members, len(ties.raised)))
+    return _largest(np.concatenate(values), np.concatenate(vectors, axis=1), ties.raised, n_directions)
 
 
-def _placed(directions: Float64Array, members: Any, size: int) -> Float64Array:
+def _placed(directions: Float64Array, members: NDArray[np.intp], size: int) -> Float64Array:
     result = np.zeros((size, directions.shape[1]))
     result[members] = directions
     return result
@@ -93,12 +101,12 @@ def _largest(values: Float64Array, vectors: Float64Array, raised: Float64Array, 
 
 
 def _leading(graph: csr_array, count: int) -> tuple[Float64Array, Float64Array]:
-    """Leading eigenpairs, from a fixed start."""
+    """Leading eigenpairs, as many as there are, from a fixed start."""
     size = graph.shape[0]
     if size <= DENSE_LANDMARKS or count >= size // 2:
         values, vectors = np.linalg.eigh(graph.toarray())
     else:
         start = np.random.default_rng(0).standard_normal(size)
-        values, vectors = eigsh(graph, k=count, which="LA", v0=start)
+        values, vectors = eigsh(graph, k=count, which="LA", v0=start, tol=TOLERANCE)
     order = np.argsort(-values, kind="stable")[:count]
     return values[order], vectors[:, order]
