@@ -341,14 +341,16 @@ class Pass(Protocol):
     """Code that computes the sums of one pass faster than the equations as written.
 
     ``takes`` is asked once per pass, before anything runs; what no pass takes goes to the plain one. ``run`` calls
-    ``engine.fold`` with a block function of its own, on features or on ``engine.raw``. ``accelerated`` is asked
-    once per map and engine, and gives a faster form of the map, or the map itself. ``name`` is shown to users.
+    ``engine.fold`` with a block function of its own, on features or on ``engine.raw``. ``answered`` gives engine,
+    function and inputs that tell what a function of blocks tells, or None. ``accelerated`` is asked once per map
+    and engine, and gives a faster form of the map, or the map itself. ``name`` is shown to users.
     """
 
     @property
     def name(self) -> str: ...
     def takes(self, engine: Engine, inputs: Any) -> bool: ...
     def run(self, engine: Engine, inputs: Any) -> PassStatistics: ...
+    def answered(self, engine: Engine, function: Any, inputs: Any) -> tuple[Engine, Any, Any] | None: ...
     def accelerated(self, feature_map: FeatureMap) -> FeatureMap: ...
 
 

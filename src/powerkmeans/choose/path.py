@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from powerkmeans.compute.passes import map_rows
 from powerkmeans.estimators.listeners import Printer
 from powerkmeans.fitting.baseline import chance_shares
 from powerkmeans.fitting.collapse import Collapse, find_collapse
@@ -128,7 +129,7 @@ def _improved(task: Task, solution: Solution) -> Solution:
 def labels_of(task: Task, parameters: Parameters) -> Array:
     """The nearest centroid of each row."""
     engine = task.prepared.engine
-    return engine.map_rows(block_labels, prepare(parameters, -math.inf, task.problem, engine.dtype))
+    return map_rows(engine, block_labels, prepare(parameters, -math.inf, task.problem, engine.dtype))
 
 
 class _Groups:

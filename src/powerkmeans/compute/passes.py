@@ -6,6 +6,7 @@ Faster ones declare what they take: memberships, maps, rows. Whatever none of th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from powerkmeans.compute.native.compiled import CompiledPass, FusedPass
 from powerkmeans.compute.native.library import find_target, why_missing
 from powerkmeans.objective.block import PassInput
-from powerkmeans.types import BlockFunction, Engine, FeatureMap, Pass, PassStatistics
+from powerkmeans.types import Array, Block, BlockFunction, Engine, FeatureMap, Pass, PassStatistics
 
 
 def run_pass(engine: Engine, inputs: PassInput, plain: BlockFunction) -> PassStatistics:
@@ -25,6 +26,21 @@ def run_pass(engine: Engine, inputs: PassInput, plain: BlockFunction) -> PassSta
 def choose_pass(engine: Engine, inputs: PassInput) -> Pass | None:
     """The first of the engine's passes that takes such inputs; None for the plain one."""
     return next((candidate for candidate in engine.passes if candidate.takes(engine, inputs)), None)
+
+
+def answered(
+    engine: Engine, function: Callable[[Block, Any], Array], inputs: PassInput
+) -> tuple[Engine, Callable[[Block, Any], Array], Any]:
+    """What to run for what ``function`` tells of rows, by the fastest code that takes them."""
+    chosen = choose_pass(engine, inputs)
+    faster = None if chosen is None else chosen.answered(engine, function, inputs)
+    return (engine, function, inputs) if faster is None else faster
+
+
+def map_rows(engine: Engine, function: Callable[[Block, Any], Array], inputs: PassInput) -> Array:
+    """What ``function`` tells of all rows."""
+    rows, faster, prepared = answered(engine, function, inputs)
+    return rows.map_rows(faster, prepared)
 
 
 def available_passes(choice: str, xp: Any) -> tuple[Pass, ...]:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerkmeans.compute.engine import open_engine
+from powerkmeans.compute.passes import map_rows
 from powerkmeans.features.maps.centred import make_centred
 from powerkmeans.features.maps.identity import IdentityMap
 from powerkmeans.fitting.collapse import find_collapse
@@ -45,7 +46,7 @@ def cluster_features(
     runs = anneal_all(task, task, find_collapse(task), SILENT)
     best = complete(task, task, runs[choose_restart([run.summary for run in runs])], SILENT).found
     engine = task.prepared.engine
-    return engine.map_rows(block_labels, prepare(best.parameters, best.s, task.problem, engine.dtype))
+    return map_rows(engine, block_labels, prepare(best.parameters, best.s, task.problem, engine.dtype))
 
 
 def _task(features: Float64Array, weight: Float64Array, settings: Settings, seed: int) -> Task:

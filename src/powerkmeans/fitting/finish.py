@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from powerkmeans.compute.passes import map_rows
 from powerkmeans.fitting.listener import told_part
 from powerkmeans.fitting.runs import Run
 from powerkmeans.fitting.task import Task
@@ -54,7 +55,7 @@ def finish(views: Views, task: Task, runs: list[Run], best: int, critical: float
 def _ordered(task: Task, found: SolverResult) -> tuple[Array, Array, int]:
     """Which centroid comes where, the labels by their new places, and how many clusters have samples."""
     engine = task.prepared.engine
-    labels = engine.map_rows(block_labels, prepare(found.parameters, found.s, task.problem, engine.dtype))
+    labels = map_rows(engine, block_labels, prepare(found.parameters, found.s, task.problem, engine.dtype))
     n_clusters = len(found.parameters.centers)
     used = np.bincount(labels, minlength=n_clusters) > 0
     if isinstance(task.settings.init, str):

@@ -13,7 +13,7 @@ import numpy as np
 
 from powerkmeans.compute.blas import single_threaded_blas
 from powerkmeans.compute.engine import open_engine
-from powerkmeans.compute.passes import run_pass
+from powerkmeans.compute.passes import answered, run_pass
 from powerkmeans.models.graph_answers import opened, typicality_of
 from powerkmeans.models.model import Model
 from powerkmeans.objective.block import (
@@ -54,12 +54,13 @@ def apply(
     with single_threaded_blas():
         rows = _open(model, model.used(views), engine, dtype, labels_only=function is block_labels)
         inputs = prepare(model.parameters, model.s, model.problem, dtype)
-        answers = partial(_cast, function=function, dtype=model.dtype.name)
+        rows, faster, prepared = answered(rows, function, inputs)
+        answers = partial(_cast, function=faster, dtype=model.dtype.name)
         if out is None:
-            return rows.map_rows(answers, inputs)
+            return rows.map_rows(answers, prepared)
         with naming("out"):
             check_target(out, views.arrays)
-        return _written(rows, answers, inputs, out)
+        return _written(rows, answers, prepared, out)
 
 
 def typicality(

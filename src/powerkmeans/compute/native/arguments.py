@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+from collections.abc import Callable
 from ctypes import POINTER, Structure, c_double, c_int64, c_void_p
 from itertools import pairwise
 from typing import Any
@@ -18,11 +19,27 @@ from powerkmeans.features.graph.distances import Landmarks
 from powerkmeans.features.graph.neighbours import Neighbours
 from powerkmeans.features.maps.centred import CentredMap
 from powerkmeans.features.maps.nystroem import NystroemMap
-from powerkmeans.objective.block import PassInput
+from powerkmeans.objective.block import (
+    PassInput,
+    block_distances,
+    block_labels,
+    block_outlier_scores,
+    block_probabilities,
+    block_typicality,
+)
 from powerkmeans.objective.membership import Fuzzy, Possibilistic
 from powerkmeans.support.precision import HALF_THE_DIGITS, ROUNDING
 from powerkmeans.types import Array, Block, PassStatistics
 
+# what a pass tells of each row instead of sums, numbered as in cpp/arguments.h
+ANSWERS: dict[Callable[..., Array], int] = {
+    block_labels: 1,
+    block_distances: 2,
+    block_probabilities: 3,
+    block_typicality: 4,
+    block_outlier_scores: 5,
+}
+_BY_CLUSTER = (block_distances, block_probabilities)
 # memberships that the compiled pass knows, and whether they are possibilistic
 MEMBERSHIPS: dict[type, bool] = {Fuzzy: False, Possibilistic: True}
 
@@ -76,6 +93,8 @@ class PassStructure(Structure):
         ("residual", c_void_p),
         ("sizes", c_void_p),
         ("totals", c_void_p),
+        ("answer", c_int64),
+        ("answers", c_void_p),
     )
 
 
@@ -266,6 +285,24 @@ class PassCall(Call):
             sizes=self._address("sizes", sums.sizes, (self._n_clusters,), np.float64),
             totals=self._address("totals", self.totals, (2,), np.float64),
         )
+
+
+class AnswerCall(PassCall):
+    """What one of the functions of ``ANSWERS`` tells of rows: the call fills ``answers``."""
+
+    def __init__(
+        self,
+        block: Block,
+        inputs: PassInput,
+        maps: tuple[CentredMap, ...] | None,
+        function: Callable[..., Array],
+    ) -> None:
+        super().__init__(block, inputs, maps)
+        shape = (self._n_rows, self._n_clusters) if function in _BY_CLUSTER else (self._n_rows,)
+        dtype = np.dtype(np.int32) if function is block_labels else self.dtype
+        self.answers = np.empty(shape, dtype=dtype)
+        self.structure.answer = ANSWERS[function]
+        self.structure.answers = self._address("answers", self.answers, shape, dtype)
 
 
 class SearchCall(Call):

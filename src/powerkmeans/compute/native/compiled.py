@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeGuard
 
 import numpy as np
 
-from powerkmeans.compute.native.arguments import MEMBERSHIPS, LandmarkCall, MapCall, PassCall, SearchCall
+from powerkmeans.compute.native.arguments import (
+    ANSWERS,
+    MEMBERSHIPS,
+    AnswerCall,
+    LandmarkCall,
+    MapCall,
+    PassCall,
+    SearchCall,
+)
 from powerkmeans.compute.native.library import Library, open_library
 from powerkmeans.features.graph.distances import Landmarks
 from powerkmeans.features.graph.neighbours import Neighbours
@@ -18,6 +27,9 @@ from powerkmeans.features.maps.nystroem import NystroemMap
 from powerkmeans.features.maps.overflow import overflow_error
 from powerkmeans.objective.block import PassInput
 from powerkmeans.types import Array, Block, Engine, FeatureMap, PassStatistics
+
+# a function of a block and of what a pass needs, one row per sample
+Answer = Callable[[Block, Any], Array]
 
 
 @dataclass(frozen=True)
@@ -69,6 +81,10 @@ class CompiledPass:
     def run(self, engine: Engine, inputs: PassInput) -> PassStatistics:
         return engine.fold(self.sums, inputs)
 
+    def answered(self, engine: Engine, function: Answer, inputs: PassInput) -> tuple[Engine, Answer, Any] | None:
+        """What tells of rows what ``function`` tells; None if the library does not know it."""
+        return (engine, CompiledAnswer(self.target, function), inputs) if function in ANSWERS else None
+
     def sums(self, block: Block, inputs: PassInput) -> PassStatistics:
         """As ``objective.block.block_statistics``."""
         return _sums(self.target, block, inputs, None)
@@ -99,14 +115,35 @@ class FusedPass(CompiledPass):
         return not engine.stored and super().takes(engine, inputs) and all(takes_rows(m, r) for m, r in rows)
 
     def run(self, engine: Engine, inputs: PassInput) -> PassStatistics:
-        maps = tuple(feature_map.exact for feature_map in engine.maps)  # type: ignore[attr-defined]
-        return engine.raw.fold(self.raw_sums, RawInput(inputs, maps))
+        return engine.raw.fold(self.raw_sums, self._raw(engine, inputs))
+
+    def answered(self, engine: Engine, function: Answer, inputs: PassInput) -> tuple[Engine, Answer, Any] | None:
+        found = super().answered(engine, function, inputs)
+        return None if found is None else (engine.raw, found[1], self._raw(engine, inputs))
 
     def raw_sums(self, block: Block, raw: RawInput) -> PassStatistics:
         return _sums(self.target, block, raw.inputs, raw.maps)
 
+    @staticmethod
+    def _raw(engine: Engine, inputs: PassInput) -> RawInput:
+        return RawInput(inputs, tuple(feature_map.exact for feature_map in engine.maps))  # type: ignore[attr-defined]
+
     def accelerated(self, feature_map: FeatureMap) -> FeatureMap:
         return feature_map
+
+
+@dataclass(frozen=True)
+class CompiledAnswer:
+    """What a function of ``objective.block`` tells of each row of a block, of features or of raw rows."""
+
+    target: str
+    function: Answer
+
+    def __call__(self, block: Block, inputs: PassInput | RawInput) -> Array:
+        given, maps = (inputs.inputs, inputs.maps) if isinstance(inputs, RawInput) else (inputs, None)
+        call = AnswerCall(block, given, maps, self.function)
+        _run(self.target, call, block)
+        return call.answers
 
 
 @dataclass(frozen=True)
@@ -140,11 +177,15 @@ class CompiledLandmarks:
 
 def _sums(target: str, block: Block, inputs: PassInput, maps: tuple[CentredMap, ...] | None) -> PassStatistics:
     call = PassCall(block, inputs, maps)
+    _run(target, call, block)
+    call.sums.loss, call.sums.hard_cost = call.totals
+    return call.sums
+
+
+def _run(target: str, call: PassCall, block: Block) -> None:
     row = _library(target).run_pass(call)
     if row >= 0:
         raise overflow_error(call.dtype, block.start + row)
-    call.sums.loss, call.sums.hard_cost = call.totals
-    return call.sums
 
 
 def is_fourier(feature_map: FeatureMap) -> TypeGuard[CentredMap]:

@@ -80,7 +80,12 @@ class Searcher {
       const int unsafe = read(start, rows);
       if (unsafe >= 0) return start + unsafe;
       for (int64_t g = 0; g < groups.count; ++g)
-        with_size(groups.size(g), [&](auto size) { measure_group<size>(g); });
+        with_size(int(firsts[g + 1] - firsts[g]), [&](auto size) {
+          if (L == 1)
+            measure_group<size, true>(g);
+          else
+            measure_group<size, false>(g);
+        });
       bound_smallest();
       for (int r = 0; r < rows; ++r) {
         gather(start + r, r);
@@ -150,12 +155,13 @@ class Searcher {
   }
 
   // Distances of all rows of the tile to one group of landmarks, less the rows' lengths if there is one view.
-  template <int Size>
+  // Told at compile time whether there is one: else what is in registers meets through memory.
+  template <int Size, bool One>
   INLINE void measure_group(int64_t g) {
     const int64_t first = firsts[g];
     for (int p = 0; p < ROWS; p += PAIR) {
       V a[Size], b[Size];
-      if (L == 1) {
+      if constexpr (One) {
         expand<Size>(parts[0], first, p, a, b);
       } else {
         fuse<Size>(first, p, a, b);

@@ -64,6 +64,10 @@ class Worker {
       }
       if (L > 1 || missing) combine();
       const Real* dbar = L > 1 ? combined.data() : distance.data();
+      if (pass.answer != SUMS) {
+        tell(start, rows, dbar);
+        continue;
+      }
       if (pass.possibilistic)
         weigh<true>(dbar), gather<true>(dbar);
       else
@@ -78,11 +82,81 @@ class Worker {
         sums += width;
       }
     }
-    write_sums();
+    if (pass.answer == SUMS) write_sums();
     return -1;
   }
 
  private:
+  // What is asked of each row, from its distances.
+  void tell(int64_t start, int rows, const Real* dbar) {
+    Real* to = static_cast<Real*>(pass.answers) + start * (pass.answer < TYPICALITY ? k : 1);
+    if (pass.answer == LABELS) {
+      label(rows, dbar, static_cast<int32_t*>(pass.answers) + start);
+    } else if (pass.answer == DISTANCES) {
+      for (int r = 0; r < rows; ++r)
+        for (int64_t j = 0; j < k; ++j) to[r * k + j] = std::sqrt(dbar[j * TILE + r]);
+    } else if (pass.answer == PROBABILITIES) {
+      pass.possibilistic ? weigh<true>(dbar) : weigh<false>(dbar);
+      normalise(dbar);
+      for (int r = 0; r < rows; ++r)
+        for (int64_t j = 0; j < k; ++j) to[r * k + j] = pull[j * TILE + r];
+    } else {
+      score(rows, dbar, to);
+    }
+  }
+
+  // The nearest cluster, the first of equals.
+  void label(int rows, const Real* dbar, int32_t* to) const {
+    for (int r = 0; r < rows; r += n) {
+      V nearest = load(dbar + r);
+      Mask<Real> which = {};
+      for (int64_t j = 1; j < k; ++j) {
+        const V d = load(dbar + j * TILE + r);
+        which = d < nearest ? Mask<Real>{} + typename Simd<Real>::Int(j) : which;
+        nearest = smaller(nearest, d);
+      }
+      for (int i = 0; i < std::min(n, rows - r); ++i) to[r + i] = int32_t(which[i]);
+    }
+  }
+
+  // g_j / sum_j g_j in place of r_j^{1-s} in `pull`; degrees are taken relative to that of the nearest, which may be
+  // smaller than any number
+  void normalise(const Real* dbar) {
+    const bool soft = pass.possibilistic && !pass.hard;
+    for (int r = 0; r < TILE; r += n) {
+      const V eta = load(reference + r), most = soft ? unlike(load(nearest + r), eta) : V{};
+      V total = {};
+      for (int64_t j = 0; j < k; ++j) {
+        Real* at = pull.data() + j * TILE + r;
+        V g = load(at);
+        if (soft) {
+          const V relative = most / unlike(load(dbar + j * TILE + r), eta);
+          g *= pass.fuzziness == 2 ? relative * relative : power_of<Real>(relative, Real(pass.fuzziness));
+        }
+        store(at, g);
+        total += g;
+      }
+      for (int64_t j = 0; j < k; ++j) store(pull.data() + j * TILE + r, load(pull.data() + j * TILE + r) / total);
+    }
+  }
+
+  // u at the nearest cluster, or what it lacks of one
+  void score(int rows, const Real* dbar, Real* to) const {
+    for (int r = 0; r < rows; r += n) {
+      V nearest = load(dbar + r);
+      for (int64_t j = 1; j < k; ++j) nearest = smaller(nearest, load(dbar + j * TILE + r));
+      V u = pass.possibilistic ? Real(1) / unlike(nearest, load(reference + r)) : all<Real>(Real(1));
+      if (pass.answer == OUTLIER_SCORES) u = Real(1) - u;
+      for (int i = 0; i < std::min(n, rows - r); ++i) to[r + i] = u[i];
+    }
+  }
+
+  // 1 / u
+  INLINE V unlike(V d, V eta) const {
+    const V ratio = d / eta;
+    return Real(1) + (pass.fuzziness == 2 ? ratio : power_of<Real>(ratio, Real(1 / (pass.fuzziness - 1))));
+  }
+
   void read_weights(int64_t start, int rows) {
     const Real* given = reals(pass.weight) + start;
     std::copy(given, given + rows, weight);
