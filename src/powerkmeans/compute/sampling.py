@@ -6,8 +6,9 @@ the order of the rows does not matter.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,8 @@ from powerkmeans.types import Array, Block, Executor, RowSample
 
 # distinct rows whose hashes are all held; of more, this many and this many times the sample, whatever is larger
 HELD, CANDIDATES = 2**18, 4
+# bits of a hash by which the weights of rows are added up
+_FIRST_BITS = 20
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
 _LARGEST = np.uint64(2**64 - 1)
@@ -72,6 +75,67 @@ def uniforms(hashes: NDArray[np.uint64]) -> NDArray[np.float64]:
     return ((hashes >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
 
 
+class Held(NamedTuple):
+    """Distinct rows: their hashes in order, a row of each, and the weight of all that are equal to it."""
+
+    hashes: NDArray[np.uint64]
+    rows: NDArray[np.intp]
+    weight: NDArray[np.float64]
+
+    def only(self, kept: Any) -> Held:
+        """Some of them."""
+        return Held(self.hashes[kept], self.rows[kept], self.weight[kept])
+
+
+_NONE = Held(np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.intp), np.empty(0))
+
+
+def _merged(parts: Sequence[Held]) -> Held:
+    hashes, rows, weight = (np.concatenate(some) for some in zip(*parts, strict=True))
+    order = np.argsort(hashes, kind="stable")  # as fast as any where the first part is in order
+    hashes = hashes[order]
+    first = np.flatnonzero(np.diff(hashes, prepend=~hashes[:1]))  # of its equals
+    return Held(hashes[first], rows[order[first]], np.add.reduceat(weight[order], first) if len(first) else weight)
+
+
+class Collector:
+    """Distinct rows that are added block by block, merged whenever more than ``most`` have come."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._parts, self._n_new, self.largest = most, [_NONE], 0, _LARGEST
+
+    def add(self, block: Held) -> None:
+        """Take in rows, in any order."""
+        self._parts.append(block)
+        self._n_new += len(block.hashes)
+        if self._n_new > self._most:
+            self.held()
+
+    def held(self) -> Held:
+        """What there is by now."""
+        self._parts, self._n_new = [_merged(self._parts)], 0
+        return self._parts[0]
+
+
+class Smallest(Collector):
+    """The same of the ``most`` smallest hashes: a uniform sample of the distinct rows, with all their weight."""
+
+    def add(self, block: Held) -> None:
+        super().add(block.only(block.hashes <= self.largest))
+
+    def held(self) -> Held:
+        found = super().held()
+        if len(found.hashes) > self._most:
+            self.largest = found.hashes[self._most - 1]
+            self._parts = [found.only(slice(self._most))]
+        return self._parts[0]
+
+    @property
+    def share(self) -> float:
+        """Of all distinct rows, that are held."""
+        return (float(self.largest) + 1) / 2.0**64
+
+
 class Candidates(NamedTuple):
     """Distinct rows to draw from: a row of each, the weight it stands for, and a time by which it is drawn."""
 
@@ -81,109 +145,68 @@ class Candidates(NamedTuple):
     n_distinct: int
 
 
-class Distinct:
-    """Distinct rows by their hashes, collected block by block.
-
-    Up to ``most`` all of them are kept. Beyond, those of the smallest hashes, which are a uniform sample of the
-    distinct rows with all their weight, and those that are heavier than one part in ``size`` of everything,
-    which no sample of that size should miss.
-    """
-
-    def __init__(self, size: int, most: int) -> None:
-        self._size, self._most = size, most
-        self._hashes = np.empty(0, dtype=np.uint64)
-        self._rows = np.empty(0, dtype=np.intp)
-        self._weight = np.empty(0)
-        self._new: list[tuple[NDArray[np.uint64], NDArray[np.intp], NDArray[np.float64]]] = []
-        self._n_new, self._total, self._largest = 0, 0.0, _LARGEST
-
-    def add(self, hashes: NDArray[np.uint64], start: int, weight: NDArray[np.float64]) -> None:
-        """Take in consecutive rows from ``start`` on."""
-        rows = np.flatnonzero(weight > 0)
-        self._new.append((hashes[rows], rows + start, weight[rows]))
-        self._n_new += len(rows)
-        self._total += float(np.sum(weight))
-        if self._n_new > self._most:
-            self._merge()
-
-    def suspects(self) -> NDArray[np.uint64]:
-        """Hashes that may be heavy and of whose weight a part may have been let go; sorted."""
-        self._merge()
-        return self._hashes[self._hashes > self._largest]
-
-    def candidates(self, weight_of_suspects: NDArray[np.float64]) -> Candidates:
-        """What is left to draw from, in the order of the hashes; sizes of suspects are told by another look."""
-        if self._largest == _LARGEST:
-            return Candidates(self._rows, self._weight, -np.log(uniforms(self._hashes)), len(self._rows))
-        share = (float(self._largest) + 1) / 2.0**64
-        small = self._hashes <= self._largest
-        self._weight[~small] = weight_of_suspects
-        # which rows are here says something about their hashes, so they are drawn by another one
-        heavy = self._heavy(self._weight, 1)
-        weight = np.where(heavy, self._weight, self._weight / share)
-        times = -np.log(uniforms(_mix(self._hashes ^ _MIX_2)))
-        kept = small | heavy
-        return Candidates(self._rows[kept], weight[kept], times[kept], round(np.sum(small) / share))
-
-    def _heavy(self, weight: NDArray[np.float64], parts: int) -> NDArray[np.bool_]:
-        return weight * self._size * parts > self._total
-
-    def _merge(self) -> None:
-        if not self._new:
-            return
-        hashes, rows, weight = (np.concatenate(parts) for parts in zip(*self._new, strict=True))
-        self._new, self._n_new = [], 0
-        if self._largest < _LARGEST and self._are_light(hashes, weight):
-            kept = hashes <= self._largest
-            hashes, rows, weight = hashes[kept], rows[kept], weight[kept]
-        hashes, rows, weight = (
-            np.concatenate(both) for both in ((self._hashes, hashes), (self._rows, rows), (self._weight, weight))
-        )
-        self._hashes, first, group = np.unique(hashes, return_index=True, return_inverse=True)
-        self._rows, self._weight = rows[first], np.bincount(group, weights=weight).astype(np.float64)
-        if np.sum(self._hashes <= self._largest) > self._most:
-            self._largest = self._hashes[self._most - 1]
-        kept = (self._hashes <= self._largest) | self._heavy(self._weight, 2)
-        self._hashes, self._rows, self._weight = self._hashes[kept], self._rows[kept], self._weight[kept]
-
-    def _are_light(self, hashes: NDArray[np.uint64], weight: NDArray[np.float64]) -> bool:
-        """Whether none of these rows is heavy, alone or with its equals; quickly told where no two are equal."""
-        if np.any(self._heavy(weight, 2)) or self._hashes[-1] > self._largest:
-            return False
-        ordered = np.sort(hashes)
-        return not np.any(ordered[1:] == ordered[:-1])
-
-
 def draw_sample(blocks: RowBlocks, executor: Executor, size: int, seed: int) -> RowSample:
     """Draw up to ``size`` distinct rows by weight."""
-    found = _distinct(blocks, executor, size, seed)
+    found = _candidates(blocks, executor, size, seed)
     kept, stands_for = draw_by_weight(found.times, found.weight, size)
     chosen = found.rows[kept]
     present = None if blocks.present is None else blocks.present[:, chosen].T
     return RowSample(blocks.take(chosen), stands_for, present, found.n_distinct, chosen)
 
 
-def _distinct(blocks: RowBlocks, executor: Executor, size: int, seed: int) -> Candidates:
-    """Distinct rows to draw ``size`` from: all of few, or the heavy ones and enough others."""
+def _candidates(blocks: RowBlocks, executor: Executor, size: int, seed: int) -> Candidates:
+    """Distinct rows to draw ``size`` from: all of few; else those of small hashes, and the heavy ones.
+
+    Those are heavier than one part in ``size`` of everything, and no sample of that size should miss them. Where
+    rows that share the first digits of their hashes are so heavy together, another look tells which are alone.
+    """
     named = zip(blocks.views.keys, blocks.views.arrays, strict=True)
     columns = [multipliers(view.shape[1], key, seed) for key, view in named]
-    found = Distinct(size, max(HELD, CANDIDATES * size))
+    smallest, many = Smallest(max(HELD, CANDIDATES * size)), blocks.n_rows > HELD
+    load = np.zeros(2**_FIRST_BITS if many else 0)
     with closing(executor.run(_hashed, blocks, columns)) as parts:
-        for start, hashes, weight in parts:
-            found.add(hashes, start, weight)
-    suspects = found.suspects()
-    weights = np.zeros(len(suspects))
-    if len(suspects):  # their weight does not depend on the order of rows if all of it is counted
-        with closing(executor.run(_hashed, blocks, columns)) as parts:
-            for _, hashes, weight in parts:
-                places = np.minimum(np.searchsorted(suspects, hashes), len(suspects) - 1)
-                equal = suspects[places] == hashes
-                weights += np.bincount(places[equal], weights=weight[equal], minlength=len(suspects))
-    return found.candidates(weights)
+        for block in parts:
+            smallest.add(block)
+            if many:
+                np.add.at(load, _first_bits(block.hashes), block.weight)
+    held = smallest.held()
+    if smallest.largest == _LARGEST:
+        return Candidates(held.rows, held.weight, -np.log(uniforms(held.hashes)), len(held.rows))
+    total = float(np.sum(load))
+    heavy, n_held = _heavy_rows(blocks, executor, columns, load * size > total), len(held.rows)
+    heavy = heavy.only((heavy.hashes > smallest.largest) & (heavy.weight * size > total))
+    # small ones stand for others; heavy ones for themselves, wherever they were found
+    weight = np.where(held.weight * size > total, held.weight, held.weight / smallest.share)
+    # which rows are here says something about their hashes, so they are drawn by another one
+    hashes = np.concatenate([held.hashes, heavy.hashes])
+    return Candidates(
+        np.concatenate([held.rows, heavy.rows]),
+        np.concatenate([weight, heavy.weight]),
+        -np.log(uniforms(_mix(hashes ^ _MIX_2))),
+        round(n_held / smallest.share),
+    )
 
 
-def _hashed(
-    block: Block, columns: list[NDArray[np.uint64]]
-) -> tuple[int, NDArray[np.uint64], NDArray[np.float64]]:
+def _heavy_rows(
+    blocks: RowBlocks, executor: Executor, columns: list[NDArray[np.uint64]], suspected: NDArray[np.bool_]
+) -> Held:
+    """All rows whose hashes begin as suspected, by another look if there are any."""
+    if not np.any(suspected):
+        return _NONE
+    found = Collector(HELD)
+    with closing(executor.run(_hashed, blocks, columns)) as parts:
+        for block in parts:
+            found.add(block.only(suspected[_first_bits(block.hashes)]))
+    return found.held()
+
+
+def _first_bits(hashes: NDArray[np.uint64]) -> NDArray[np.intp]:
+    return (hashes >> np.uint64(64 - _FIRST_BITS)).astype(np.intp)
+
+
+def _hashed(block: Block, columns: list[NDArray[np.uint64]]) -> Held:
+    """Rows of positive weight."""
     hashes = row_hashes(zeroed(block).views, columns, block.present)
-    return block.start, hashes, np.asarray(block.weight, dtype=np.float64)
+    weight = np.asarray(block.weight, dtype=np.float64)
+    rows = np.flatnonzero(weight > 0)
+    return Held(hashes[rows], rows + block.start, weight[rows])
