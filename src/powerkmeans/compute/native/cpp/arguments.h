@@ -1,4 +1,4 @@
-// What Python passes, field by field as in compute/native/arguments.py. Arrays are contiguous, of one real type throughout.
+// What Python passes, field by field as in compute/native/structures.py. Arrays are contiguous, of one real type throughout.
 #pragma once
 
 #include <cstdint>

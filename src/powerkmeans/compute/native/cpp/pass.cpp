@@ -119,19 +119,21 @@ class Worker {
     }
   }
 
-  // g_j / sum_j g_j in place of r_j^{1-s} in `pull`; degrees are taken relative to that of the nearest, which may be
-  // smaller than any number
+  // g_j / sum_j g_j in place of r_j^{1-s} in `pull`. Far from everything degrees are smaller than any number, and all
+  // y_j are equal: only what they are relative to those of the nearest tells clusters apart.
   void normalise(const Real* dbar) {
-    const bool soft = pass.possibilistic && !pass.hard;
     for (int r = 0; r < TILE; r += n) {
-      const V eta = load(reference + r), most = soft ? unlike(load(nearest + r), eta) : V{};
+      const V eta = load(reference + r), least = load(nearest + r);
+      const V first = pass.possibilistic ? rarity(least, eta) : V{};
       V total = {};
       for (int64_t j = 0; j < k; ++j) {
         Real* at = pull.data() + j * TILE + r;
+        const V d = load(dbar + j * TILE + r);
         V g = load(at);
-        if (soft) {
-          const V relative = most / unlike(load(dbar + j * TILE + r), eta);
-          g *= pass.fuzziness == 2 ? relative * relative : power_of<Real>(relative, Real(pass.fuzziness));
+        if (pass.hard) {
+          g = d == least ? all<Real>(Real(1)) : V{};
+        } else if (pass.possibilistic) {
+          g *= exp2_of<Real>((first - rarity(d, eta)) * Real(pass.fuzziness));
         }
         store(at, g);
         total += g;
@@ -140,21 +142,25 @@ class Worker {
     }
   }
 
+  // -log2 u = log2(1 + (d / eta)^{1 / (m - 1)}), also where the power overflows
+  INLINE V rarity(V d, V eta) const {
+    const V tiny = all<Real>(std::numeric_limits<Real>::min());
+    const V x = (log2_of<Real>(larger(d, tiny)) - log2_of<Real>(larger(eta, tiny))) * Real(1 / (pass.fuzziness - 1));
+    const V most = all<Real>(Real(Simd<Real>::bias - 1)), size = smaller(x < V{} ? -x : x, most);
+    return larger(x, V{}) + log2_of<Real>(Real(1) + exp2_of<Real>(-size));
+  }
+
   // u at the nearest cluster, or what it lacks of one
   void score(int rows, const Real* dbar, Real* to) const {
     for (int r = 0; r < rows; r += n) {
       V nearest = load(dbar + r);
       for (int64_t j = 1; j < k; ++j) nearest = smaller(nearest, load(dbar + j * TILE + r));
-      V u = pass.possibilistic ? Real(1) / unlike(nearest, load(reference + r)) : all<Real>(Real(1));
+      const V ratio = nearest / load(reference + r);
+      const V power = pass.fuzziness == 2 ? ratio : power_of<Real>(ratio, Real(1 / (pass.fuzziness - 1)));
+      V u = pass.possibilistic ? Real(1) / (Real(1) + power) : all<Real>(Real(1));
       if (pass.answer == OUTLIER_SCORES) u = Real(1) - u;
       for (int i = 0; i < std::min(n, rows - r); ++i) to[r + i] = u[i];
     }
-  }
-
-  // 1 / u
-  INLINE V unlike(V d, V eta) const {
-    const V ratio = d / eta;
-    return Real(1) + (pass.fuzziness == 2 ? ratio : power_of<Real>(ratio, Real(1 / (pass.fuzziness - 1))));
   }
 
   void read_weights(int64_t start, int rows) {
