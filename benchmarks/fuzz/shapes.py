@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from powerkmeans.compute.native.arguments import PassCall
-from powerkmeans.compute.native.compiled import CompiledPass, FusedPass, RawInput
+from powerkmeans.compute.native.arguments import ANSWERS, PassCall
+from powerkmeans.compute.native.compiled import CompiledAnswer, CompiledPass, FusedPass, RawInput
 from powerkmeans.compute.native.library import TARGETS, open_library
 from powerkmeans.features.maps.centred import CentredMap, make_centred
 from powerkmeans.features.maps.fourier import make_fourier
@@ -83,7 +83,10 @@ def spoilt(rng: np.random.Generator, case: Case) -> Case:
 
 
 def check(case: Case, target: str) -> float:
-    """The largest error of a sum, in parts of what is allowed."""
+    """The largest error of a sum, in parts of what is allowed; infinite where a row is told what is no number."""
+    inputs = case.inputs if case.maps is None else RawInput(case.inputs, case.maps)
+    if not all(np.all(np.isfinite(CompiledAnswer(target, function)(case.block, inputs))) for function in ANSWERS):
+        return math.inf
     if case.maps is None:
         found = CompiledPass(target).sums(case.block, case.inputs)
     else:
