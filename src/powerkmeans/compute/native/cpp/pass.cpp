@@ -26,6 +26,7 @@ class Worker {
   std::vector<std::vector<Real>> centers;   // of each view, (k, width), once they are needed
   std::vector<Real> distance;               // (L, k, TILE)
   std::vector<Real> combined, pull;         // (k, TILE)
+  std::vector<Real> spare;
   std::vector<Real> norms, cover;           // (L, TILE)
   std::vector<Real> mass, scatter, residual, sizes;  // a vector for each sum
   Real weight[TILE], reference[TILE], share[TILE], nearest[TILE], coefficient[TILE];
@@ -40,7 +41,7 @@ class Worker {
  public:
   explicit Worker(const Pass& pass)
       : pass(pass), k(pass.n_clusters), L(pass.n_views), missing(pass.views[0].present != nullptr),
-        part(DEPTH * 2 * n), centers(L), distance(L * k * TILE), combined(L > 1 ? k * TILE : 0), pull(k * TILE),
+        part(DEPTH * 2 * n), centers(L), distance(L * k * TILE), combined(L > 1 ? k * TILE : 0), pull(k * TILE), spare(spare_for<Real>(k)),
         norms(L * TILE), cover(L * TILE, Real(1)), mass(k * L * n), scatter(k * L * n), residual(k * L * n), sizes(k * n) {
     for (const View* view = pass.views; view < pass.views + L; ++view) {
       projections.emplace_back(reals(view->projection), k, view->width, 1, k);
@@ -78,7 +79,7 @@ class Worker {
         if (pass.hard)
           sparse_moments(pull.data(), k, tile[l].rows, width, rows, sums, total_width);
         else
-          moments(pull.data(), k, tile[l].rows, width, rows, sums, total_width, ahead * TILE * width);
+          moments(pull.data(), k, tile[l].rows, width, rows, sums, total_width, ahead * TILE * width, spare.data());
         sums += width;
       }
     }

@@ -89,8 +89,16 @@ INLINE void transposed(const Real* from, int64_t from_step, int rows, int padded
   constexpr int n = lanes<Real>;
   for (int r = 0; r < padded; r += n) {
     int v = 0;
-    if (r + n <= rows)
+    if (r + n <= rows) {
       for (; v + n <= width; v += n) transpose(from + r * from_step + v, from_step, to + v * to_step + r, to_step);
+      if (v + 1 < width) {  // what fills no vector, padded
+        Real part[n * n], turned[n * n];
+        for (int i = 0; i < n; ++i)
+          for (int j = 0; j < n; ++j) part[i * n + j] = v + j < width ? from[(r + i) * from_step + v + j] : Real(0);
+        transpose(part, n, turned, n);
+        for (int j = 0; v < width; ++v, ++j) store(to + v * to_step + r, load(turned + j * n));
+      }
+    }
     for (; v < width; ++v)
       for (int i = r; i < std::min(r + n, padded); ++i) to[v * to_step + i] = i < rows ? from[i * from_step + v] : Real(0);
   }
@@ -123,10 +131,16 @@ INLINE void moment_group(const Real* pull, const Real* rows, int64_t step, int n
     for (int i = 0; i < Vectors; ++i) store(sums + j * ld + i * n, a[j][i]);
 }
 
+// numbers that `moments` works with besides: columns that fill no vector, padded, and their sums
+template <class Real>
+constexpr int64_t spare_for(int64_t k) {
+  return (TILE + k) * lanes<Real>;
+}
+
 // sums[j, v] += sum_r pull[j, r] rows[r, v]; memory `ahead` of the rows is asked for meanwhile
 template <class Real>
 INLINE void moments(const Real* pull, int64_t k, const Real* rows, int64_t width, int n_rows, Real* sums,
-                    int64_t ld, int64_t ahead) {
+                    int64_t ld, int64_t ahead, Real* spare) {
   constexpr int n = lanes<Real>;
   Groups groups(k);
   int64_t v = 0;
@@ -144,12 +158,19 @@ INLINE void moments(const Real* pull, int64_t k, const Real* rows, int64_t width
       });
     }
   }
-  for (; v < width; ++v)
-    for (int64_t j = 0; j < k; ++j) {
-      Real total = 0;
-      for (int r = 0; r < n_rows; ++r) total += pull[j * TILE + r] * rows[r * width + v];
-      sums[j * ld + v] += total;
-    }
+  if (v == width) return;
+  Real *padded = spare, *totals = spare + TILE * n;
+  for (int r = 0; r < n_rows; ++r)
+    for (int i = 0; i < n; ++i) padded[r * n + i] = v + i < width ? rows[r * width + v + i] : Real(0);
+  std::fill(totals, totals + k * n, Real(0));
+  for (int64_t g = 0; g < groups.count; ++g) {
+    const int64_t first = groups.first(g);
+    with_size(groups.size(g), [&](auto size) {
+      moment_group<Real, size, 1>(pull + first * TILE, padded, n, n_rows, totals + first * n, n, 0);
+    });
+  }
+  for (int64_t j = 0; j < k; ++j)
+    for (int i = 0; v + i < width; ++i) sums[j * ld + v + i] += totals[j * n + i];
 }
 
 // the same where almost every pull is zero
