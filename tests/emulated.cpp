@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <string>
+#include <utility>
 
 #include "landmarks.cpp"
 #include "nearest.cpp"
@@ -72,6 +73,20 @@ void sums(const std::string& title, double s, bool possibilistic, bool raw, bool
   print(start + "moment", moment), print(start + "mass", mass), print(start + "scatter", scatter);
   if (possibilistic) print(start + "residual", residual);
   print(start + "sizes", sizes), print(start + "totals", totals);
+  std::vector<int32_t> labels(n);
+  std::vector<Real> distances(n * k), probabilities(n * k), scores(n);
+  const std::pair<Answer, void*> asked[] = {{LABELS, labels.data()},
+                                            {DISTANCES, distances.data()},
+                                            {PROBABILITIES, probabilities.data()},
+                                            {OUTLIER_SCORES, scores.data()}};
+  for (const auto& [answer, answers] : asked) {
+    Pass question = pass;
+    question.answer = answer, question.answers = answers;
+    if (Worker<Real>(question).run() != -1) std::printf("out of range\n");
+  }
+  print(start + "labels", labels), print(start + "distances", distances);
+  print(start + "probabilities", probabilities);
+  if (possibilistic) print(start + "scores", scores);
 }
 
 template <class Real>

@@ -24,10 +24,10 @@ from powerkmeans.objective.block import (
 )
 from powerkmeans.types import Parameters
 
-MEMBERSHIPS = [("fuzzy", 2.0), *(("possibilistic", m) for m in (1.6, 2.0, 4.0))]
+MEMBERSHIPS = [("fuzzy", 2.0), ("possibilistic", 1.6), ("possibilistic", 2.0)]
 
 
-@pytest.mark.parametrize("s", [-0.3, -3.0, -15.0, -math.inf])
+@pytest.mark.parametrize("s", [-0.3, -5.0, -math.inf])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("missing", [False, True])
 @pytest.mark.parametrize("membership", MEMBERSHIPS)

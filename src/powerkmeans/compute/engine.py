@@ -40,9 +40,11 @@ class RowEngine:
         self.n_samples, self.dtype = int(views.arrays[0].shape[0]), views.dtype
         self.passes = available_passes(options.kernel, executor.xp)
         self.maps = tuple(fastest(m, self.passes) for m in maps)
-        width = sum(m.n_outputs for m in maps) if maps else sum(view.shape[1] for view in views.arrays)
+        columns = sum(view.shape[1] for view in views.arrays)
+        width = sum(m.n_outputs for m in maps) if maps else columns
         kernel_rows = any(m.dual for m in maps)
-        size = rows_per_block(max(width, working), self.dtype.itemsize, kernel_rows=kernel_rows)
+        dense = 0 if any(hasattr(view, "indptr") for view in views.arrays) else columns  # which maps work on
+        size = rows_per_block(max(width, working, dense), self.dtype.itemsize, kernel_rows=kernel_rows)
         self.raw_blocks = RowBlocks(views, size)
         self._blocks: Blocks = self.raw_blocks
         kept = kept_bytes(self.n_samples, width, len(views.arrays), self.dtype.itemsize)

@@ -8,7 +8,7 @@ from powerkmeans.compute.engine import open_engine
 from powerkmeans.compute.sampling import multipliers, row_hashes
 from powerkmeans.fitting.listener import told_part
 from powerkmeans.support.draws import stream_seed
-from powerkmeans.support.memory import SPARE_BYTES
+from powerkmeans.support.memory import FEW_ENTRIES, SPARE_BYTES
 from powerkmeans.types import Engine, RowSample, Views
 
 # rows that starts, landmarks and pilots are drawn from
@@ -42,7 +42,9 @@ def split_sample(sample: RowSample, keys: tuple[str, ...]) -> list[RowSample]:
     parts = []
     for index, (key, view) in enumerate(zip(keys, sample.views, strict=True)):
         kept = np.arange(len(sample.weight)) if sample.present is None else sample.present[:, index].nonzero()[0]
-        hashes = row_hashes((view[kept],), [multipliers(view.shape[1], key, 0)])
+        factors, step = [multipliers(view.shape[1], key, 0)], max(1, FEW_ENTRIES // view.shape[1])
+        parts_of = (kept[start : start + step] for start in range(0, max(1, len(kept)), step))
+        hashes = np.concatenate([row_hashes((view[some],), factors) for some in parts_of])
         _, first, group = np.unique(hashes, return_index=True, return_inverse=True)
         merged = np.bincount(group, weights=sample.weight[kept]).astype(np.float64)
         parts.append(RowSample((view[kept[first]],), merged, n_distinct=sample.n_distinct))
