@@ -38,9 +38,9 @@ class NumpyOptions:
         all rows are kept if they leave room for the rest, for which 384 MiB, or half of a smaller budget, are set
         aside: a sample of the rows and its features, landmarks, and what threads work on. If they do not, or if
         the machine or container has less free, features are computed anew in every pass. The rest has bounds
-        but no switch: a budget of less than some 400 MB may be exceeded, and beyond eight threads each takes up
-        to 48 MB more (``python -m benchmarks.memory`` measures it). Exact kernel matrices are always kept: there
-        is an error if they do not fit in memory.
+        but no switch: a budget of less than some 400 MB may be exceeded, as may any by rows of thousands of
+        columns or by dozens of threads (``python -m benchmarks.memory`` measures it). Exact kernel matrices are
+        always kept: there is an error if they do not fit in memory.
     kernel : {"auto", "numpy", "compiled"}, default="auto"
         What computes the sums of a block: NumPy, or the compiled library, which is several times faster.
         ``"auto"`` takes the compiled one if it is installed.
