@@ -30,6 +30,7 @@ from powerkmeans.engines import NumpyOptions
 from powerkmeans.features.maps.identity import IdentityMap
 from powerkmeans.objective.block import block_statistics
 from powerkmeans.sources import write_rows
+from powerkmeans.support.files import Target
 
 WIDTH, CLUSTERS, PASSES = 16, 10, 10
 FILE_WIDTH, BUDGET = 100, 512 * 2**20
@@ -87,7 +88,7 @@ def write_file(path: Path, n_rows: int) -> None:
                 (size, FILE_WIDTH), dtype=np.float32
             )
 
-    write_rows(path, n_rows, np.float32, (FILE_WIDTH,), parts())
+    write_rows(Target(path), n_rows, np.float32, (FILE_WIDTH,), parts())
 
 
 def fit_file(path: str, max_iter: int) -> dict[str, Any]:

@@ -100,6 +100,13 @@ class Sums:
     Fields are arrays or floats. Addition is field by field; ``+=`` works in place on arrays.
     """
 
+    def begun(self, xp: Any) -> Self:
+        """A copy to add to, in float64: arrays where they are, and numbers as arrays."""
+        values = (getattr(self, field.name) for field in fields(self))
+        return type(self)(
+            *(xp.asarray(value, dtype=xp.float64, device=device_of(value), copy=True) for value in values)
+        )
+
     def __iadd__(self, other: Self) -> Self:
         for field in fields(self):
             value = getattr(self, field.name)
@@ -258,6 +265,10 @@ T = TypeVar("T")
 S = TypeVar("S", bound=Sums)
 
 
+# what parts of the rows tell and is added up: has ``begun`` and ``+=`` as ``Sums`` have
+A = TypeVar("A", bound=Any)
+
+
 class FeatureMap(Protocol):
     """A function of rows, drawn or fitted once and applied anywhere; frozen arrays and plain values.
 
@@ -360,7 +371,9 @@ class Engine(Protocol):
     There is one (``compute.engine.RowEngine``), whatever the executor. ``views`` are the raw rows on this machine,
     ``maps`` what they are seen through (none: raw rows), ``passes`` the faster code that may run on it, ``code``
     what it is called, ``stored`` whether features are held. ``fold``, ``map_rows`` and ``map_blocks`` give NumPy
-    arrays; ``raw`` is the engine on the same rows without maps.
+    arrays; ``raw`` is the engine on the same rows without maps. ``on_parts`` adds what ``work(engine, inputs)``
+    gives for the engine of every machine that has some of the rows; ``take`` brings single rows here, absent ones
+    as zeros, and tells which of them each view has, (r, L) or None.
     """
 
     n_samples: int
@@ -378,6 +391,8 @@ class Engine(Protocol):
     def fold(self, function: Callable[[Block, P], S], parameters: P) -> S: ...
     def map_rows(self, function: Callable[[Block, P], Array], parameters: P) -> Array: ...
     def map_blocks(self, function: Callable[[Block, P], T], parameters: P) -> Generator[T, None, None]: ...
+    def on_parts(self, work: Callable[[Any, P], A], inputs: P) -> A: ...
+    def take(self, rows: NDArray[np.intp]) -> tuple[tuple[Array, ...], NDArray[np.bool_] | None]: ...
     def sample(self, size: int, seed: int) -> RowSample: ...
     def with_features(self, maps: tuple[FeatureMap, ...], keep: bool, working: int = 0) -> Engine: ...
 

@@ -6,19 +6,20 @@ number of workers. ``open_engine`` is the only place that chooses an engine.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Generic
 
 import numpy as np
+from numpy.typing import NDArray
 
 from powerkmeans.compute.blocks import RowBlocks, mapped, rows_per_block, zeroed
 from powerkmeans.compute.options import ENGINES, EngineOptions, engine_options
 from powerkmeans.compute.passes import available_passes, fastest
 from powerkmeans.compute.sampling import draw_sample
 from powerkmeans.support.memory import can_keep
-from powerkmeans.types import Array, Block, Blocks, Executor, FeatureMap, P, RowSample, S, T, Views, device_of
+from powerkmeans.types import A, Array, Block, Blocks, Executor, FeatureMap, P, RowSample, S, T, Views
 
 # a label, and the numbers that labels are put in order by
 BYTES_PER_LABEL = 16
@@ -78,10 +79,11 @@ class RowEngine:
     def fold(self, function: Callable[[Block, P], S], parameters: P) -> S:
         """Sum ``function(block, parameters)`` over all blocks in float64, in the order of the rows."""
         with closing(self._executor.run(*self._work(function, parameters))) as parts:
-            total = _in_float64(next(parts), self._executor.xp)
-            for part in parts:
-                total += part
-        return self._executor.fetch(total)
+            return self._executor.fetch(total(parts, self._executor.xp))
+
+    def on_parts(self, work: Callable[[RowEngine, P], A], inputs: P) -> A:
+        """What ``work`` gives for these rows, which are one part."""
+        return work(self, inputs)
 
     def map_rows(self, function: Callable[[Block, P], Array], parameters: P) -> Array:
         """Stack ``function(block, parameters)``, one row per sample, in an array of this machine's memory."""
@@ -100,9 +102,18 @@ class RowEngine:
         with closing(self._executor.run(*self._work(function, parameters))) as results:
             yield from map(self._executor.fetch, results)
 
+    def raw_results(self, function: Callable[[Block, P], T], inputs: P) -> Generator[T, None, None]:
+        """Yield what a function of NumPy arrays gives for raw blocks as they are read."""
+        return self._executor.run(function, self.raw_blocks, inputs)
+
+    def take(self, rows: NDArray[np.intp]) -> tuple[tuple[Array, ...], NDArray[np.bool_] | None]:
+        """Single rows of every view, absent ones as zeros, and which of them it has."""
+        present = self.raw_blocks.present
+        return self.raw_blocks.take(rows), None if present is None else present[:, rows].T
+
     def sample(self, size: int, seed: int) -> RowSample:
         """Draw up to ``size`` distinct rows by weight, from their content alone."""
-        return draw_sample(self.raw_blocks, self._executor, size, seed)
+        return draw_sample(self, size, seed)
 
     def _work(self, function: Callable[[Block, P], T], parameters: P) -> _Work[P, T]:
         """What the executor runs: ``function`` on prepared blocks, with maps and parameters where the rows are."""
@@ -142,12 +153,12 @@ def _unchanged(block: Block, _: None) -> Block:
     return block
 
 
-def _in_float64(sums: S, xp: Any) -> S:
-    """A copy to add to: arrays where they are, and numbers as arrays."""
-    values = (getattr(sums, field.name) for field in fields(sums))
-    return type(sums)(
-        *(xp.asarray(value, dtype=xp.float64, device=device_of(value), copy=True) for value in values)
-    )
+def total(parts: Iterator[A], xp: Any) -> A:
+    """The parts added in their order."""
+    result: A = next(parts).begun(xp)
+    for part in parts:
+        result += part
+    return result
 
 
 def kept_bytes(n_samples: int, width: int, n_views: int, itemsize: int) -> int:

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
-from typing import Any, NamedTuple
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from powerkmeans.compute.blocks import RowBlocks, zeroed
+from powerkmeans.compute.blocks import zeroed
 from powerkmeans.support.draws import draw_by_weight, stream
-from powerkmeans.types import Array, Block, Executor, RowSample
+from powerkmeans.types import Array, Block, Engine, RowSample
 
 # distinct rows whose hashes are all held; of more, this many and this many times the sample, whatever is larger
 HELD, CANDIDATES = 2**18, 4
@@ -116,6 +118,14 @@ class Collector:
         self._parts, self._n_new = [_merged(self._parts)], 0
         return self._parts[0]
 
+    def begun(self, xp: Any) -> Self:
+        """A copy to add to."""
+        return deepcopy(self)
+
+    def __iadd__(self, other: Self) -> Self:
+        self.add(other.held())
+        return self
+
 
 class Smallest(Collector):
     """The same of the ``most`` smallest hashes: a uniform sample of the distinct rows, with all their weight."""
@@ -130,10 +140,47 @@ class Smallest(Collector):
             self._parts = [found.only(slice(self._most))]
         return self._parts[0]
 
+    def __iadd__(self, other: Self) -> Self:
+        self.add(other.held())
+        self.largest = min(self.largest, other.largest)  # of larger ones the other has not all
+        return self
+
     @property
     def share(self) -> float:
         """Of all distinct rows, that are held."""
         return (float(self.largest) + 1) / 2.0**64
+
+
+@dataclass
+class Sketch:
+    """What one look at rows tells: those of small hashes, and the weight of all by the first digits of theirs."""
+
+    smallest: Smallest
+    load: NDArray[np.float64]
+
+    def begun(self, xp: Any) -> Sketch:
+        """A copy to add to."""
+        return Sketch(self.smallest.begun(xp), self.load.copy())
+
+    def __iadd__(self, other: Sketch) -> Self:
+        self.smallest += other.smallest
+        self.load += other.load
+        return self
+
+
+class Look(NamedTuple):
+    """How rows are looked at.
+
+    columns : what hashes are made with
+    most : hashes to hold
+    digits : how many loads there are, zero if all rows can be held
+    suspected : of another look, which loads are heavy
+    """
+
+    columns: list[NDArray[np.uint64]]
+    most: int
+    digits: int
+    suspected: NDArray[np.bool_] | None = None
 
 
 class Candidates(NamedTuple):
@@ -145,35 +192,31 @@ class Candidates(NamedTuple):
     n_distinct: int
 
 
-def draw_sample(blocks: RowBlocks, executor: Executor, size: int, seed: int) -> RowSample:
+def draw_sample(engine: Engine, size: int, seed: int) -> RowSample:
     """Draw up to ``size`` distinct rows by weight."""
-    found = _candidates(blocks, executor, size, seed)
+    found = _candidates(engine, size, seed)
     kept, stands_for = draw_by_weight(found.times, found.weight, size)
     chosen = found.rows[kept]
-    present = None if blocks.present is None else blocks.present[:, chosen].T
-    return RowSample(blocks.take(chosen), stands_for, present, found.n_distinct, chosen)
+    rows, present = engine.take(chosen)
+    return RowSample(rows, stands_for, present, found.n_distinct, chosen)
 
 
-def _candidates(blocks: RowBlocks, executor: Executor, size: int, seed: int) -> Candidates:
+def _candidates(engine: Engine, size: int, seed: int) -> Candidates:
     """Distinct rows to draw ``size`` from: all of few; else those of small hashes, and the heavy ones.
 
     Those are heavier than one part in ``size`` of everything, and no sample of that size should miss them. Where
     rows that share the first digits of their hashes are so heavy together, another look tells which are alone.
     """
-    named = zip(blocks.views.keys, blocks.views.arrays, strict=True)
+    named = zip(engine.views.keys, engine.views.arrays, strict=True)
     columns = [multipliers(view.shape[1], key, seed) for key, view in named]
-    smallest, many = Smallest(max(HELD, CANDIDATES * size)), blocks.n_rows > HELD
-    load = np.zeros(2**_FIRST_BITS if many else 0)
-    with closing(executor.run(_hashed, blocks, columns)) as parts:
-        for block in parts:
-            smallest.add(block)
-            if many:
-                np.add.at(load, _first_bits(block.hashes), block.weight)
-    held = smallest.held()
+    look = Look(columns, max(HELD, CANDIDATES * size), 2**_FIRST_BITS if engine.n_samples > HELD else 0)
+    found = engine.on_parts(_sketch, look)
+    smallest, load, held = found.smallest, found.load, found.smallest.held()
     if smallest.largest == _LARGEST:
         return Candidates(held.rows, held.weight, -np.log(uniforms(held.hashes)), len(held.rows))
     total = float(np.sum(load))
-    heavy, n_held = _heavy_rows(blocks, executor, columns, load * size > total), len(held.rows)
+    suspected, n_held = load * size > total, len(held.rows)
+    heavy = engine.on_parts(_suspects, look._replace(suspected=suspected)).held() if np.any(suspected) else _NONE
     heavy = heavy.only((heavy.hashes > smallest.largest) & (heavy.weight * size > total))
     # small ones stand for others; heavy ones for themselves, wherever they were found
     weight = np.where(held.weight * size > total, held.weight, held.weight / smallest.share)
@@ -187,17 +230,27 @@ def _candidates(blocks: RowBlocks, executor: Executor, size: int, seed: int) -> 
     )
 
 
-def _heavy_rows(
-    blocks: RowBlocks, executor: Executor, columns: list[NDArray[np.uint64]], suspected: NDArray[np.bool_]
-) -> Held:
-    """All rows whose hashes begin as suspected, by another look if there are any."""
-    if not np.any(suspected):
-        return _NONE
-    found = Collector(HELD)
-    with closing(executor.run(_hashed, blocks, columns)) as parts:
+def _sketch(engine: Any, look: Look) -> Sketch:
+    """All rows at a first look."""
+    smallest, load = Smallest(look.most), np.zeros(look.digits)
+    with closing(engine.raw_results(_hashed, look.columns)) as parts:
+        for block in parts:
+            smallest.add(block)
+            if look.digits:
+                np.add.at(load, _first_bits(block.hashes), block.weight)
+    smallest.held()
+    return Sketch(smallest, load)
+
+
+def _suspects(engine: Any, look: Look) -> Collector:
+    """All rows whose hashes begin as suspected, by another look."""
+    found, suspected = Collector(HELD), look.suspected
+    assert suspected is not None
+    with closing(engine.raw_results(_hashed, look.columns)) as parts:
         for block in parts:
             found.add(block.only(suspected[_first_bits(block.hashes)]))
-    return found.held()
+    found.held()
+    return found
 
 
 def _first_bits(hashes: NDArray[np.uint64]) -> NDArray[np.intp]:
