@@ -23,7 +23,7 @@ from sklearn.datasets import make_blobs
 
 import powerkmeans
 from powerkmeans import MultiViewPowerKMeans
-from powerkmeans.compute.engine import RowEngine
+from powerkmeans.compute.rows import RowEngine
 from powerkmeans.engines import NumpyOptions
 
 SOURCE = Path(powerkmeans.__file__).parent

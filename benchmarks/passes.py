@@ -22,7 +22,8 @@ from sklearn.exceptions import ConvergenceWarning
 from benchmarks.machine import bytes_per_second, flops_per_second, pair_seconds
 from benchmarks.report import machine, print_table, write_lines
 from powerkmeans.compute.blas import single_threaded_blas
-from powerkmeans.compute.engine import RowEngine, open_engine
+from powerkmeans.compute.engine import open_engine
+from powerkmeans.compute.rows import RowEngine
 from powerkmeans.compute.passes import available_passes, run_pass
 from powerkmeans.engines import NumpyOptions
 from powerkmeans.features.maps.centred import CentredMap, make_centred

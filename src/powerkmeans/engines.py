@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from powerkmeans.compute.options import NumpyOptions
+from powerkmeans.compute.options import DaskOptions, NumpyOptions
 
-__all__ = ["NumpyOptions"]
+__all__ = ["DaskOptions", "NumpyOptions"]

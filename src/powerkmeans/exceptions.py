@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-__all__ = ["DataGuidanceWarning", "ModelFileError"]
+__all__ = ["ClusterError", "DataGuidanceWarning", "ModelFileError"]
+
+
+class ClusterError(RuntimeError):
+    """A cluster of machines does not answer: its client is closed, its workers are gone or die time and again."""
 
 
 class DataGuidanceWarning(UserWarning):

@@ -62,6 +62,11 @@ class Views(NamedTuple):
     def dtype(self) -> np.dtype[Any]:
         return np.dtype(self.weight.dtype)
 
+    @property
+    def total_weight(self) -> float:
+        shared = getattr(self.weight, "strides", None) == (0,)  # a weight that all rows have is not added by row
+        return float(len(self.weight) * self.weight[0] if shared else np.sum(self.weight, dtype=np.float64))
+
     def alone(self, index: int) -> Views:
         """One view by itself, rows that it lacks at weight zero."""
         one = (self.names[index],), (self.arrays[index],)
@@ -265,8 +270,7 @@ T = TypeVar("T")
 S = TypeVar("S", bound=Sums)
 
 
-# what parts of the rows tell and is added up: has ``begun`` and ``+=`` as ``Sums`` have
-A = TypeVar("A", bound=Any)
+A = TypeVar("A", bound=Any)  # what parts of rows tell and is added up: has ``begun`` and ``+=`` as ``Sums`` have
 
 
 class FeatureMap(Protocol):
@@ -368,12 +372,13 @@ class Pass(Protocol):
 class Engine(Protocol):
     """Knows where rows live and how sums over them are reduced; knows nothing of clustering.
 
-    There is one (``compute.engine.RowEngine``), whatever the executor. ``views`` are the raw rows on this machine,
-    ``maps`` what they are seen through (none: raw rows), ``passes`` the faster code that may run on it, ``code``
-    what it is called, ``stored`` whether features are held. ``fold``, ``map_rows`` and ``map_blocks`` give NumPy
-    arrays; ``raw`` is the engine on the same rows without maps. ``on_parts`` adds what ``work(engine, inputs)``
-    gives for the engine of every machine that has some of the rows; ``take`` brings single rows here, absent ones
-    as zeros, and tells which of them each view has, (r, L) or None.
+    There are two: ``compute.rows.RowEngine`` on this machine, whatever the executor, and
+    ``compute.cluster.DaskEngine``, which has one of those for every part of rows that are ``elsewhere``. ``views``
+    are the raw rows, ``maps`` what they are seen through (none: raw rows), ``passes`` the faster code of this
+    machine, ``code`` what runs in words, ``stored`` whether features are held. ``fold``, ``map_rows`` and
+    ``map_blocks`` give NumPy arrays; ``raw`` is the engine without maps. ``on_parts`` adds what
+    ``work(engine, inputs)`` gives for the engine of every part; ``take`` brings single rows here, absent ones as
+    zeros, and tells which of them each view has, (r, L) or None.
     """
 
     n_samples: int
@@ -381,6 +386,7 @@ class Engine(Protocol):
     views: Views
     maps: tuple[FeatureMap, ...]
     passes: tuple[Pass, ...]
+    elsewhere: bool
 
     @property
     def raw(self) -> Engine: ...

@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from helpers import blobs, quick
 from powerkmeans import KernelPowerKMeans
-from powerkmeans.compute.engine import RowEngine
+from powerkmeans.compute.rows import RowEngine
 from powerkmeans.fitting.finish import reordered
 from powerkmeans.types import Iteration
 

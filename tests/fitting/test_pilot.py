@@ -7,7 +7,7 @@ import pytest
 
 from helpers import blobs, quick, quick_views
 from powerkmeans import KernelPowerKMeans
-from powerkmeans.compute.engine import RowEngine
+from powerkmeans.compute.rows import RowEngine
 from powerkmeans.estimators import listeners
 from powerkmeans.fitting import pilot, problem
 from powerkmeans.inputs.settings import check_settings

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from statistics import NormalDist
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +19,7 @@ from powerkmeans.features.maps.centred import CentredMap
 from powerkmeans.fitting.task import Task
 from powerkmeans.inputs.metric import COSINE
 from powerkmeans.solver.settling import STILL
-from powerkmeans.types import Array, Block, Float64Array, array_namespace
+from powerkmeans.types import Array, Block, Float64Array, Sums, array_namespace, device_of
 
 
 def unscaled_columns(rows: ExaminedRows) -> str | None:
@@ -114,14 +116,37 @@ def zero_rows(task: Task, index: int) -> str | None:
     if prepared.view_settings[index].metric != COSINE:
         return None
     given = prepared.engine.raw if prepared.given is None else open_engine(task.settings.engine, prepared.given)
-    rows = np.flatnonzero(given.map_rows(_are_zero, index))
-    if not len(rows):
+    found = given.fold(_zeros, index)
+    count, first = int(found.count), int(found.first) if found.count else 0
+    if not count:
         return None
-    several = f"{len(rows)} rows, first row {rows[0]}, are zero and have"
-    which = f"row {rows[0]} is zero and has" if len(rows) == 1 else several
+    several = f"{count} rows, first row {first}, are zero and have"
+    which = f"row {first} is zero and has" if count == 1 else several
     return (
         f"{which} no direction: metric='cosine' takes such rows to be equally far from all others. Leave them out."
     )
+
+
+@dataclass
+class ZeroRows(Sums):
+    """How many rows are zero, and the number of the first, infinite if there is none."""
+
+    count: Array
+    first: Array
+
+    def __iadd__(self, other: Self) -> Self:
+        self.count += other.count
+        self.first = min(self.first, other.first)
+        return self
+
+
+def _zeros(block: Block, view: int) -> ZeroRows:
+    xp = array_namespace(block.weight)
+    zero = _are_zero(block, view)
+    count = int(xp.count_nonzero(zero))
+    first = float(block.start + int(xp.argmax(xp.astype(zero, xp.int8)))) if count else math.inf
+    like = device_of(block.weight)
+    return ZeroRows(xp.asarray(float(count), device=like), xp.asarray(first, device=like))
 
 
 def _are_zero(block: Block, view: int) -> Array:

@@ -55,7 +55,7 @@ def _by_chance(fitted: Fitted) -> Float64Array:
     """What as many random clusters explain of each view: ``(k - 1) / (n - 1)``."""
     prepared, n_clusters = fitted.task.prepared, fitted.task.settings.n_clusters
     present = prepared.views.present
-    cover = np.ones(len(prepared.views.names)) if present is None else np.mean(present, axis=0)
+    cover = np.ones(len(prepared.views.names)) if present is None else np.asarray(np.mean(present, axis=0))
     chance: Float64Array = (n_clusters - 1) / np.maximum(prepared.sample.n_distinct * cover - 1, 1)
     return chance
 

@@ -34,10 +34,10 @@ def rows_per_block(width: int, itemsize: int, *, kernel_rows: bool = False) -> i
 
 
 class RowBlocks:
-    """Raw rows of some views in blocks, in order."""
+    """Raw rows of some views in blocks, in order; ``first`` is the number of the first row."""
 
-    def __init__(self, views: Views, size: int) -> None:
-        self.views, self.size = views, size
+    def __init__(self, views: Views, size: int, first: int = 0) -> None:
+        self.views, self.size, self._first = views, size, first
         self.present = None if views.present is None else np.ascontiguousarray(views.present.T)
         self.n_rows = int(views.arrays[0].shape[0])
 
@@ -51,7 +51,7 @@ class RowBlocks:
             for index, rows in enumerate(zip(*readers, strict=True)):
                 part = slice(index * self.size, min((index + 1) * self.size, self.n_rows))
                 present = None if self.present is None else self.present[:, part]
-                yield Block(part.start, rows, (), self.views.weight[part], present)
+                yield Block(self._first + part.start, rows, (), self.views.weight[part], present)
         finally:  # a file's reader works ahead
             for reader in readers:
                 reader.close()

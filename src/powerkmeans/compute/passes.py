@@ -24,7 +24,9 @@ def run_pass(engine: Engine, inputs: PassInput, plain: BlockFunction) -> PassSta
 
 
 def choose_pass(engine: Engine, inputs: PassInput) -> Pass | None:
-    """The first of the engine's passes that takes such inputs; None for the plain one."""
+    """The first of the engine's passes that takes such inputs; None for the plain one, or where others choose."""
+    if engine.elsewhere:
+        return None
     return next((candidate for candidate in engine.passes if candidate.takes(engine, inputs)), None)
 
 

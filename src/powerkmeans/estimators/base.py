@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -16,6 +17,7 @@ from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
 from powerkmeans.advice.findings import Findings, findings
+from powerkmeans.compute.lazy import check_rows_of_engine, kept_rows, lazy_answers
 from powerkmeans.estimators.callbacks import CallbackSupportMixin
 from powerkmeans.estimators.chunks import Collected, collect, owned
 from powerkmeans.estimators.listeners import make_listener
@@ -26,11 +28,12 @@ from powerkmeans.fitting.fit import fit_views
 from powerkmeans.inputs.kernel_matrices import check_exact_views
 from powerkmeans.inputs.settings import AUTO, Settings, check_settings
 from powerkmeans.inputs.views import Layout
-from powerkmeans.models.answers import apply, labels_without_noise, model_statistics, typicality, write_answers
+from powerkmeans.models.answers import apply, labels_without_noise, model_statistics, typicality
 from powerkmeans.models.model import FitResult, Model, history_table, stream_table
 from powerkmeans.models.online import learn, rows_to_begin
 from powerkmeans.models.saving import load_estimator, save_estimator
 from powerkmeans.objective.block import block_distances, block_labels
+from powerkmeans.sources.dask import are_lazy
 from powerkmeans.support.draws import draw_seed
 from powerkmeans.support.files import Target
 from powerkmeans.support.values import SHARE, flag
@@ -79,13 +82,16 @@ class PowerKMeansBase(
 
     def _fit_views(self, views: Views, settings: Settings, X: Any, layout: Layout | None = None) -> None:
         check_exact_views(views, settings, X)
+        check_rows_of_engine(views, settings.engine)
         seed = draw_seed(self.random_state)
         listener = make_listener(self, X, settings.verbose)
-        fitted = fit_views(views, settings, seed, listener)
+        fitted = fit_views(kept_rows(views, settings.engine), settings, seed, listener)
         found = findings(fitted, advice=settings.advice)
         for note in found.notes:
             listener.note(note)
         self._keep(replace(fitted.result, shortfalls=found.shortfalls, advice=found.advice))
+        if are_lazy(views):
+            self.labels_ = self._labels(views, None, None)
         self._layout = layout
         self._collected = None
         _warn(found)
@@ -128,20 +134,34 @@ class PowerKMeansBase(
         """Whether a model is there to go on from, and not one of the first rows alone."""
         return hasattr(self, "_fit") and self._collected is None
 
-    def _apply(
-        self, views: Views, function: Any, out: Target | None = None, *, with_missed: bool = False
-    ) -> Array:
-        return apply(self._fit.model, views, self.engine, function, with_missed=with_missed, out=out)
+    def _apply(self, views: Views, function: Any, out: Target | None = None, *, precise: bool = False) -> Array:
+        """What a function of blocks tells: a label, or a number for each cluster."""
+        answer = partial(apply, self._fit.model, function=function, precise=precise)
+        kind = (np.int32, None) if function is block_labels else (None, self._n_features_out)
+        return self._answered(answer, views, out, *kind)
 
     def _labels(self, views: Views, noise_threshold: float | None, out: Target | None) -> Array:
         if noise_threshold is None:
             return self._apply(views, block_labels, out)
         self._check_threshold(noise_threshold)
-        labels = labels_without_noise(self._fit.model, views, self.engine, float(noise_threshold))
-        return labels if out is None else write_answers(out, views, labels)
+        answer = partial(labels_without_noise, self._fit.model, threshold=float(noise_threshold))
+        return self._answered(answer, views, out, np.int32)
 
     def _typicality(self, views: Views, out: Target | None = None, *, scores: bool = False) -> Array:
-        return typicality(self._fit.model, views, self.engine, scores=scores, out=out)
+        return self._answered(partial(typicality, self._fit.model, scores=scores), views, out)
+
+    def _answered(
+        self, answer: Any, views: Views, out: Target | None, dtype: Any = None, width: int | None = None
+    ) -> Array:
+        """What a model says of rows: now where they are here, and when it is asked for where Dask has them."""
+        if not are_lazy(views):
+            return answer(views=views, engine=self.engine, out=out)
+        if out is not None:
+            raise ValueError(
+                "out= is for rows of this machine; answers for rows that Dask has are Dask's too, and are written "
+                "by it: dask.array.to_zarr, or to_npy_stack."
+            )
+        return lazy_answers(answer, views, self.engine, dtype or self._fit.model.dtype, width)
 
     def _check_threshold(self, threshold: Any) -> None:
         if not self._fit.model.scores_outliers:
@@ -151,11 +171,11 @@ class PowerKMeansBase(
         SHARE("noise_threshold", threshold)
 
     def _distances(self, views: Views, out: Target | None = None) -> Array:
-        return apply(self._fit.model, views, self.engine, block_distances, precise=True, out=out)
+        return self._apply(views, block_distances, out, precise=True)
 
     def _score(self, views: Views) -> float:
         sums = model_statistics(self._fit.model, views, self.engine)
-        return -float(sums.loss) / float(np.sum(views.weight, dtype=np.float64))
+        return -float(sums.loss) / views.total_weight
 
     def _keep(self, result: FitResult) -> None:
         """Spread a result over the public attributes; fitting and loading both end here."""

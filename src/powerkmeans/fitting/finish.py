@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
+from powerkmeans.compute.engine import open_engine
 from powerkmeans.compute.passes import map_rows
 from powerkmeans.fitting.listener import told_part
+from powerkmeans.fitting.prepare import through_maps
 from powerkmeans.fitting.runs import Run
 from powerkmeans.fitting.task import Task
 from powerkmeans.models.answers import used_statistics
 from powerkmeans.models.model import FitResult, Model, Stream
-from powerkmeans.objective.block import block_labels, prepare
+from powerkmeans.objective.block import PassInput, block_labels, prepare
 from powerkmeans.objective.updates import about_origin, objective_value
 from powerkmeans.solver.mm import count_apart, spread_within
-from powerkmeans.types import Array, Iteration, Parameters, PassStatistics, SolverResult, Views
+from powerkmeans.support.memory import FEW_ENTRIES
+from powerkmeans.types import Array, Engine, Iteration, Parameters, PassStatistics, SolverResult, Sums, Views
 
 
 class Fitted(NamedTuple):
@@ -51,32 +56,75 @@ def finish(views: Views, task: Task, runs: list[Run], best: int, critical: float
     return Fitted(result, task, final)
 
 
+@dataclass
+class Tally(Sums):
+    """How many samples each cluster has, and what they weigh."""
+
+    count: Array
+    weight: Array
+
+
 @told_part("labels of all rows")
 def _ordered(task: Task, found: SolverResult) -> tuple[Array, Array, int]:
-    """Which centroid comes where, the labels by their new places, and how many clusters have samples."""
+    """Which centroid comes where, the labels by their new places, and how many clusters have samples.
+
+    Where rows are elsewhere there are no labels yet: whoever asks for them makes them.
+    """
     engine = task.prepared.engine
-    labels = map_rows(engine, block_labels, prepare(found.parameters, found.s, task.problem, engine.dtype))
-    n_clusters = len(found.parameters.centers)
-    used = np.bincount(labels, minlength=n_clusters) > 0
+    inputs = prepare(found.parameters, found.s, task.problem, engine.dtype)
+    if engine.elsewhere:
+        labels, tally = np.empty(0, dtype=np.int32), engine.on_parts(_tallied, inputs)
+        firsts = map_rows(_drawn_rows(task), block_labels, inputs)
+    else:
+        labels = map_rows(engine, block_labels, inputs)
+        tally = _tally(labels, task.prepared.views.weight, len(found.parameters.centers))
+        firsts = labels[task.prepared.sample.rows]
+    used = tally.count > 0
     if isinstance(task.settings.init, str):
-        order = np.lexsort((*_places(task, labels, n_clusters), ~used))
+        order = np.lexsort((*_places(firsts, tally), ~used))
     else:  # those who place centroids know them by their numbers
         order = np.argsort(~used, kind="stable")
-    return order, np.argsort(order).astype(labels.dtype)[labels], int(np.sum(used))
+    places = np.argsort(order).astype(labels.dtype)
+    for part in _pieces(len(labels)):
+        labels[part] = places[labels[part]]
+    return order, labels, int(np.sum(used))
 
 
-def _places(task: Task, labels: Array, n_clusters: int) -> tuple[Array, Array]:
+def _tallied(engine: Engine, inputs: PassInput) -> Tally:
+    labels = map_rows(engine, block_labels, inputs)
+    return _tally(labels, engine.views.weight, len(inputs.center_norms[0]))
+
+
+def _drawn_rows(task: Task) -> Engine:
+    """The rows drawn, on this machine."""
+    prepared, sample = task.prepared, task.prepared.sample
+    weight = np.ones(len(sample.weight), dtype=prepared.engine.dtype)
+    rows = open_engine(task.settings.engine, Views(prepared.views.names, sample.views, weight, sample.present))
+    return through_maps(rows, prepared.maps, task.settings, keep=False)
+
+
+def _tally(labels: Array, weight: Array, n_clusters: int) -> Tally:
+    tally = Tally(np.zeros(n_clusters), np.zeros(n_clusters))
+    for part in _pieces(len(labels)):
+        tally.count += np.bincount(labels[part], minlength=n_clusters)
+        tally.weight += np.bincount(labels[part], weights=weight[part], minlength=n_clusters)
+    return tally
+
+
+def _pieces(n_rows: int) -> Iterator[slice]:
+    """Rows whose labels are counted at a time: counting makes them wider."""
+    return (slice(start, start + FEW_ENTRIES) for start in range(0, n_rows, FEW_ENTRIES))
+
+
+def _places(firsts: Array, tally: Tally) -> tuple[Array, Array]:
     """Clusters go by weight, equal ones by the first of the rows drawn that each has: not by the run that is kept.
 
     Of two runs that found the same clusters, each with numbers of its own, rounding keeps one.
     """
-    weight = np.bincount(labels, weights=task.prepared.views.weight, minlength=n_clusters)
-    drawn = task.prepared.sample.rows
-    assert drawn is not None
-    first = np.full(n_clusters, len(drawn))
-    clusters, first_of = np.unique(labels[drawn], return_index=True)
+    first = np.full(len(tally.weight), len(firsts))
+    clusters, first_of = np.unique(firsts, return_index=True)
     first[clusters] = first_of
-    return first, -weight
+    return first, -tally.weight
 
 
 def _model(views: Views, task: Task, parameters: Parameters, s: float) -> Model:

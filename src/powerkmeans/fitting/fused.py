@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from powerkmeans.compute.blocks import RowBlocks
-from powerkmeans.compute.engine import kept_bytes, open_engine
+from powerkmeans.compute.engine import open_engine
 from powerkmeans.compute.options import engine_options
+from powerkmeans.compute.rows import kept_bytes
 from powerkmeans.features.maps.base import BaseMap
 from powerkmeans.features.maps.centred import make_centred
 from powerkmeans.features.maps.identity import IdentityMap
@@ -35,13 +35,13 @@ def prepare_fused(views: Views, chosen: tuple[ViewSettings, ...], settings: Sett
     settings, joined = replace(settings, view_scaling=None), join_views(views)
     rows = open_engine(settings.engine, joined)
     sample, _ = draw_samples(rows, joined, settings.engine, seed)
-    examined = _raw_samples(views, sample)
+    examined = _raw_samples(views, sample, settings)
     varied = [_varies(name, part, views.dtype) for name, part in zip(views.names, examined, strict=True)]
     if not all(varied):
         return without_constant(prepare_fused, views, varied, chosen, settings, seed)
     with told_part("graph built"):
         (base,) = make_maps(joined, (sample,), (None,), chosen[:1], settings, seed)
-    mapped = _stored if _fits(rows, base, settings) else _mapped_in_passes
+    mapped = _stored if not rows.elsewhere and _fits(rows, base, settings) else _mapped_in_passes
     with told_part(ROWS_MAPPED):
         prepared = mapped(rows, base, sample, settings)
     name, scatter = joined.names[0], float(prepared.scatter[0])
@@ -123,11 +123,10 @@ def _weighted_mean(values: Array, weight: Array) -> Float64Array:
     return np.sum([share[part] @ values[part].astype(np.float64) for part in parts], axis=0)
 
 
-def _raw_samples(views: Views, sample: RowSample) -> list[RowSample]:
+def _raw_samples(views: Views, sample: RowSample, settings: Settings) -> list[RowSample]:
     """The sampled rows as views had them, each by itself."""
     if len(views.names) == 1:
         return [sample]
     assert sample.rows is not None
-    rows = RowBlocks(views, len(sample.weight)).take(sample.rows)
-    present = None if views.present is None else views.present[sample.rows]
+    rows, present = open_engine(settings.engine, views).take(sample.rows)
     return split_sample(RowSample(rows, sample.weight, present, sample.n_distinct), views.keys)

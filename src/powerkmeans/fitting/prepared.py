@@ -65,4 +65,4 @@ class Prepared(NamedTuple):
 
     @property
     def total_weight(self) -> float:
-        return float(np.sum(self.views.weight, dtype=np.float64))
+        return self.views.total_weight

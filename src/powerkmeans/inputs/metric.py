@@ -17,7 +17,7 @@ def with_metrics(views: Views, metrics: tuple[str, ...]) -> Views:
     ``sqrt(2 - 2 cos)``, and nothing else has to know of metrics. Absent rows may hold anything before and after;
     a view that no sample has stays as it is, for it takes no memory.
     """
-    lacking = np.zeros(len(metrics), bool) if views.present is None else ~np.any(views.present, axis=0)
+    lacking = np.zeros(len(metrics), bool) if views.present is None else ~np.asarray(np.any(views.present, axis=0))
     parts = zip(views.arrays, metrics, lacking, strict=True)
     arrays = (rows if absent else with_metric(rows, metric) for rows, metric, absent in parts)
     return views._replace(arrays=tuple(arrays))

@@ -88,11 +88,21 @@ def check_coverage(names: tuple[str, ...], mask: NDArray[np.bool_], weight: Arra
     """Every sample has a view and, in fit, every view has a sample of positive weight."""
     bare = np.flatnonzero(~np.any(mask, axis=1))
     if len(bare):
-        raise ValueError(
-            f"Sample {bare[0]} has no view: it is NaN or absent in {listed(names)}, or not present. Leave it out."
-        )
+        raise no_view(int(bare[0]), names)
     if weight is None:
         return
     for name, column in zip(names, mask.T, strict=True):
         if not np.any(column & (weight > 0)):
-            raise ValueError(f"view {name!r} is missing in all samples (of positive weight). Leave it out.")
+            raise missing_in_all(name)
+
+
+def no_view(sample: int, names: tuple[str, ...]) -> ValueError:
+    """What to raise for a sample without a view."""
+    return ValueError(
+        f"Sample {sample} has no view: it is NaN or absent in {listed(names)}, or not present. Leave it out."
+    )
+
+
+def missing_in_all(name: str) -> ValueError:
+    """What to raise for a view without a sample."""
+    return ValueError(f"view {name!r} is missing in all samples (of positive weight). Leave it out.")

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from powerkmeans.compute.options import engine_options
+from powerkmeans.compute.options import checked_engine
 from powerkmeans.features.graph.neighbours import FEW_NEIGHBORS
 from powerkmeans.features.kernels import KERNELS
 from powerkmeans.features.maps.exact import PRECOMPUTED
@@ -303,7 +303,7 @@ _CHECKS: dict[str, Check] = {
     "entropy": word_or(("auto",), real(lambda x: x > 0, "a number > 0"), "a number > 0 (inf: even weights)"),
     "view_scaling": word_or_none("scatter"),
     "view_baseline": word_or_none("gaussian"),
-    "engine": lambda name, value: engine_options(value),
+    "engine": lambda name, value: checked_engine(value),
     "random_state": random_state,
     "verbose": _verbose,
     "advice": flag,

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from powerkmeans.features.maps.registry import MAPS
 from powerkmeans.inputs.kernel_matrices import given_kernels, without_absent
+from powerkmeans.inputs.lazy import check_views_covered, has_lazy, lazy_views, with_sources
 from powerkmeans.inputs.presence import absent_rows, check_coverage, check_present
 from powerkmeans.inputs.tables import (
     as_table,
@@ -29,6 +30,7 @@ from powerkmeans.inputs.tables import (
 )
 from powerkmeans.inputs.weights import check_enough_rows, check_weight
 from powerkmeans.sources import Source, is_source
+from powerkmeans.sources.dask import is_lazy
 from powerkmeans.support.values import listed, naming, within_floats
 from powerkmeans.types import Array, Views
 
@@ -55,6 +57,7 @@ def check_single_view(
     may have few rows, and others must be like the first.
     """
     check_no_path(X)
+    X = with_sources(X)
     dtype = FLOATS if fitting else [estimator._fit.model.dtype]
     if is_source(X):
         _check_source(estimator, X, fitting=fitting)
@@ -63,8 +66,13 @@ def check_single_view(
         with within_floats("X"):
             X = validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=dtype, order="C")
     X = _canonical(X) if hasattr(X, "indptr") else X
+    if is_lazy(X):
+        views = lazy_views({"X": X}, sample_weight, None, dtype=None if fitting else dtype[0])
+        X = views.arrays[0]
     if fitting and first is None:
         check_enough_rows(X.shape[0], estimator.n_clusters)
+    if is_lazy(X):
+        return views
     return Views(("X",), (X,), _weight(sample_weight, (X,), X.dtype if fitting else dtype[0]))
 
 
@@ -100,12 +108,30 @@ def check_several_views(
     A row that is all NaN, None, or not marked in ``present`` is one that the view does not have. A chunk of a
     stream may have few rows, and none of some view.
     """
+    X = with_sources(X)
     if is_several(X):
         columns, tables = None, _separate_tables(estimator, X)
     else:
         X = as_table(X)
         columns = column_groups(X, estimator.views)
         tables = _tables_of_one(estimator, X, columns, FLOATS, "X", fitting=True)
+    views = _fitted_views(estimator, tables, sample_weight, present, chunk=chunk)
+    if is_several(X):
+        estimator.n_features_in_ = sum(array.shape[1] for array in views.arrays)
+        vars(estimator).pop("feature_names_in_", None)
+    single = not is_several(X) and columns is None
+    layout = Layout(tuple(_labels(n, X if single else table) for n, table in tables.items()), columns)
+    return views, layout
+
+
+def _fitted_views(
+    estimator: Any, tables: dict[str, Any], sample_weight: Any, present: Any, *, chunk: bool
+) -> Views:
+    if has_lazy(tables):
+        views = lazy_views(tables, sample_weight, present)
+        check_enough_rows(views.arrays[0].shape[0], estimator.n_clusters)
+        check_views_covered(views)
+        return views
     names, n_samples = tuple(tables), common_length(tables)
     with naming("present"):
         mask = check_present(present, tables, n_samples)
@@ -114,12 +140,7 @@ def check_several_views(
         check_enough_rows(n_samples, estimator.n_clusters)
     weight = _weight(sample_weight, arrays, np.result_type(*(array.dtype for array in arrays)))
     check_coverage(names, mask, None if chunk else weight)
-    if is_several(X):
-        estimator.n_features_in_ = sum(array.shape[1] for array in arrays)
-        vars(estimator).pop("feature_names_in_", None)
-    single = not is_several(X) and columns is None
-    layout = Layout(tuple(_labels(n, X if single else table) for n, table in tables.items()), columns)
-    return Views(names, tuple(arrays), weight, None if np.all(mask) else mask), layout
+    return Views(names, tuple(arrays), weight, None if np.all(mask) else mask)
 
 
 def check_new_views(estimator: Any, X: Any, sample_weight: Any = None, present: Any = None) -> Views:
@@ -128,26 +149,38 @@ def check_new_views(estimator: Any, X: Any, sample_weight: Any = None, present: 
     names, widths = model.view_names, dict(zip(model.view_names, model.view_widths, strict=True))
     # a model in double precision takes single as it is; the other way round it is cast
     dtype = FLOATS if model.dtype == np.float64 else [np.float32]
+    X = with_sources(X)
     if is_several(X):
         tables = _aligned(named_tables(X), names, by_name=isinstance(X, Mapping))
     else:
         tables = _new_tables_of_one(estimator, as_table(X), layout, dtype)
-    n_samples = common_length(tables)
-    with naming("present"):
-        mask = check_present(present, tables, n_samples)
     single = not is_several(X) and layout.columns is None and len(names) == 1
+    lazy = has_lazy(tables)
+    if lazy:
+        views = lazy_views(tables, sample_weight, present, dtype=model.dtype, widths=widths)
+    else:
+        n_samples = common_length(tables)
+        with naming("present"):
+            mask = check_present(present, tables, n_samples)
     for name, labels in zip(names, layout.labels, strict=True):
         _check_labels(name, _labels(name, X if single else tables[name]), labels)
+    if lazy:
+        _check_widths(estimator, views.arrays, widths)
+        return views
     arrays, mask = _check_tables(estimator, tables, mask, dtype, widths)
-    for name, array in zip(names, arrays, strict=True):
-        if array.shape[1] != widths[name]:
-            raise ValueError(
-                f"view {name!r} has {array.shape[1]} features, but {type(estimator).__name__} is expecting "
-                f"{widths[name]} features as input."
-            )
+    _check_widths(estimator, arrays, widths)
     weight = _weight(sample_weight, arrays, model.dtype)
     check_coverage(names, mask, None)
     return Views(names, tuple(arrays), weight, None if np.all(mask) else mask)
+
+
+def _check_widths(estimator: Any, arrays: Sequence[Array], widths: dict[str, int]) -> None:
+    for (name, width), array in zip(widths.items(), arrays, strict=True):
+        if array.shape[1] != width:
+            raise ValueError(
+                f"view {name!r} has {array.shape[1]} features, but {type(estimator).__name__} is expecting "
+                f"{width} features as input."
+            )
 
 
 def _check_labels(name: str, found: tuple[Any, ...] | None, expected: tuple[Any, ...] | None) -> None:

@@ -37,14 +37,28 @@ def _checked_weight(sample_weight: Any, n_samples: int, dtype: Any) -> Array:
         raise ValueError(f"sample_weight.shape == {given.shape}, expected {(n_samples,)}!")
     if np.any(given < 0):
         row = int(np.flatnonzero(given < 0)[0])
-        raise ValueError(f"Negative values in data passed to sample_weight: row {row} has {given[row]:g}.")
+        raise negative_weight(row, float(given[row]))
     if not np.any(given > 0):
-        raise ValueError("Sample weights must contain at least one non-zero number.")
-    # squares of weights, and their sums over rows, must stay inside the type
-    largest, limit = float(np.max(given)), float(np.finfo(dtype).max) ** 0.5
+        raise no_weight()
+    check_largest_weight(float(np.max(given)), n_samples, dtype)
+    return given.astype(dtype)
+
+
+def negative_weight(row: int, value: float) -> ValueError:
+    """What to raise for a weight below zero."""
+    return ValueError(f"Negative values in data passed to sample_weight: row {row} has {value:g}.")
+
+
+def no_weight() -> ValueError:
+    """What to raise where all weights are zero."""
+    return ValueError("Sample weights must contain at least one non-zero number.")
+
+
+def check_largest_weight(largest: float, n_samples: int, dtype: Any) -> None:
+    """Squares of weights, and their sums over rows, must stay inside the type."""
+    limit = float(np.finfo(dtype).max) ** 0.5
     if not n_samples / limit < largest < limit / n_samples:
         raise ValueError(
             f"sample_weight reaches {largest:g}, outside the range of {np.dtype(dtype)} sums; divide it by its "
             "largest value."
         )
-    return given.astype(dtype)

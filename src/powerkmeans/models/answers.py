@@ -84,15 +84,17 @@ def _untypicality(block: Block, inputs: Any, dtype: str) -> Array:
     return 1 - typicality_of(block, inputs, dtype)
 
 
-def labels_without_noise(model: Model, views: Views, engine: object, threshold: float) -> Array:
+def labels_without_noise(
+    model: Model, views: Views, engine: object, threshold: float, *, out: Target | None = None
+) -> Array:
     """Labels, -1 where the outlier score is above the threshold."""
     lenient = replace(model, maps=tuple(m.lenient() for m in model.maps))
     labels = apply(lenient, views, engine, block_labels)
     labels[typicality(model, views, engine, scores=True) > threshold] = -1
-    return labels
+    return labels if out is None else _held_written(out, views, labels)
 
 
-def write_answers(out: Target, views: Views, answers: Array) -> Array:
+def _held_written(out: Target, views: Views, answers: Array) -> Array:
     """Answers that are held, in a file."""
     with naming("out"):
         check_target(out, views.arrays)

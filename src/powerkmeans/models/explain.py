@@ -47,7 +47,7 @@ def _table(model: Model, columns: dict[str, tuple[Array, float]]) -> ViewTable:
 
 def _of_graph(model: Model, views: Views, engine: Any) -> dict[str, tuple[Array, float]]:
     """What the neighbours in each view say."""
-    total = float(np.sum(views.weight, dtype=np.float64))
+    total = views.total_weight
     columns = table_columns(neighbour_evidence(model, views, engine), model.maps[0].base.view_weights, total)
     return {name: (values, np.nan) for name, values in columns.items()}
 
@@ -59,7 +59,7 @@ def _of_features(model: Model, views: Views, engine: Any) -> dict[str, tuple[Arr
     within = np.where(sums.count > 0, within, np.nan)
     count = np.where(sums.count > 0, sums.count, np.nan)
     return {
-        "coverage": (sums.count / float(np.sum(views.weight, dtype=np.float64)), np.nan),
+        "coverage": (sums.count / views.total_weight, np.nan),
         "weight": (model.parameters.view_weights, 0.0),
         "distance_share": (sums.share / max(float(np.sum(sums.share)), np.finfo(np.float64).tiny), 0.0),
         "explained": (1 - within, np.nan),

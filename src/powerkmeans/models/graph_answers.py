@@ -116,8 +116,16 @@ def _shares(block: Block, inputs: Inputs) -> Array:
 def neighbour_evidence(model: Model, views: Views, engine: object) -> NeighbourEvidence:
     """Compare the neighbours in each view alone with the clusters."""
     with single_threaded_blas():
-        rows, inputs = opened(model, views, engine)
-        return rows.fold(_evidence, (*inputs, model.parameters.centers, model.maps[0].mean))
+        rows, (base, clusters) = opened(model, views, engine)
+        return rows.on_parts(
+            _evidence_of_part, (replace(base, search=None), clusters, model.parameters.centers, model.maps[0].mean)
+        )
+
+
+def _evidence_of_part(engine: Engine, inputs: tuple[GraphMap, Array, Array, Array]) -> NeighbourEvidence:
+    """The same where some of the rows are."""
+    base, *others = inputs
+    return engine.fold(_evidence, (replace(base, search=search_of(engine.passes)), *others))
 
 
 def _evidence(block: Block, inputs: tuple[GraphMap, Array, Array, Array]) -> NeighbourEvidence:

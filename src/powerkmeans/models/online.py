@@ -47,7 +47,7 @@ def learn(result: FitResult, views: Views, engine: object) -> FitResult:
     if stream is None:
         raise ValueError("This model was saved by a version without partial_fit; fit it again to go on.")
     problem, old = model.problem, model.parameters
-    weight = float(np.sum(views.weight, dtype=np.float64))
+    weight = views.total_weight
     chunk = model_statistics(model, views, engine, precise=False)
     loss, expected = float(chunk.loss) / weight, float(stream.sums.loss) / stream.weight
     new_rows = weight / stream.weight * stream.n_fitted

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerkmeans.estimators.base import PowerKMeansBase
+from powerkmeans.models.answers import apply
 from powerkmeans.models.graph_answers import shares_of_views as graph_shares
 from powerkmeans.models.model import scoring_membership
 from powerkmeans.objective.evidence import labels_and_probabilities, view_shares
@@ -137,6 +138,6 @@ def shares_of_views(estimator: PowerKMeansBase, views: Views) -> Float64Array:
     if model.fuses:
         found = graph_shares(model, views, estimator.engine)
     else:
-        found = estimator._apply(views, view_shares, with_missed=True)
+        found = apply(model, views, estimator.engine, view_shares, with_missed=True)
     shares = model.for_all_views(found, np.nan)
     return shares if views.present is None else np.where(views.present, shares, np.nan)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from powerkmeans.sources.dask import are_lazy, join_lazy
 from powerkmeans.sources.source import Source, TableFacts, is_source
 from powerkmeans.support.absent import zero_where_absent
 from powerkmeans.types import Views
@@ -74,7 +75,7 @@ class JoinedSource(Source):
 
 def view_offsets(table: Any) -> tuple[int, ...]:
     """Columns at which views begin and end."""
-    parts = table.parts if isinstance(table, JoinedSource) else (table,)
+    parts = getattr(table, "parts", None) or (table,)
     return (0, *np.cumsum([int(part.shape[1]) for part in parts]).tolist())
 
 
@@ -82,4 +83,6 @@ def join_views(views: Views) -> Views:
     """All views as one; a single one stays as it is."""
     if len(views.names) == 1:
         return views
+    if are_lazy(views):
+        return Views(("graph",), (join_lazy(views),), views.weight)
     return Views(("graph",), (JoinedSource(views.arrays, views.present),), views.weight)

@@ -48,6 +48,28 @@ class TableFacts(NamedTuple):
     origin: Origin | None
 
 
+class OddValue(NamedTuple):
+    """Where in a table a value is missing or infinite, and what it is."""
+
+    row: int
+    column: int
+    what: str
+
+
+def odd_value(rows: NDArray[Any], present: NDArray[np.bool_] | None) -> OddValue | None:
+    """The first value that is missing or infinite, in rows that are present."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(np.sum(rows)):
+            return None
+    odd = ~np.isfinite(rows)
+    if present is not None:
+        odd &= present[:, None]
+    row, column = divmod(int(np.argmax(odd)), rows.shape[1])
+    if not odd[row, column]:  # only the sum was too large
+        return None
+    return OddValue(row, column, "NaN" if np.isnan(rows[row, column]) else "infinity")
+
+
 class Source(ABC):
     """One table of numbers, read in blocks of consecutive rows or by the numbers of its rows.
 
@@ -129,6 +151,10 @@ class Source(ABC):
         chosen.name = self.name
         return chosen
 
+    def unit(self) -> Source | None:
+        """The same with every row over its length, if that is not done as rows are read."""
+        return None
+
     @property
     def paths(self) -> list[str]:
         """The files that are read."""
@@ -188,20 +214,16 @@ class Source(ABC):
         self, block: NDArray[Any], rows: range | NDArray[np.intp], present: NDArray[np.bool_] | None
     ) -> None:
         """Raise a ValueError that names the first value that is missing or infinite."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            if np.isfinite(np.sum(block)):
-                return
-        odd = ~np.isfinite(block)
-        if present is not None:
-            odd &= present[:, None]
-        row, column = divmod(int(np.argmax(odd)), block.shape[1])
-        if not odd[row, column]:  # only the sum was too large
-            return
-        self.check_unchanged()
-        label = self._columns[column] if self.column_names is None else repr(self.column_names[column])
-        what = "NaN" if np.isnan(block[row, column]) else "infinity"
-        raise ValueError(
-            f"{self.name}: {what} in row {int(rows[row])}, column {label}. Drop or fill such rows first."
+        found = odd_value(block, present)
+        if found is not None:
+            self.check_unchanged()
+            raise self.odd_error(found._replace(row=int(rows[found.row])))
+
+    def odd_error(self, found: OddValue) -> ValueError:
+        """What to raise for a value, given by its row and column in the table."""
+        label = self._columns[found.column] if self.column_names is None else repr(self.column_names[found.column])
+        return ValueError(
+            f"{self.name}: {found.what} in row {found.row}, column {label}. Drop or fill such rows first."
         )
 
     def __repr__(self) -> str:

@@ -21,7 +21,7 @@ NUMBERS_AT_ONCE = 2**16
 def unit_table(table: Array) -> Array:
     """A table whose rows have unit length: a copy of one in memory; rows of a file are scaled as they are read."""
     if is_source(table):
-        return UnitSource(table)
+        return table.unit() or UnitSource(table)
     return UnitSource(open_array(table, None)) if mapped_files(table) else unit_rows(table)
 
 

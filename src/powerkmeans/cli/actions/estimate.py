@@ -15,8 +15,8 @@ from powerkmeans.cli.memory import duration, size
 from powerkmeans.cli.modelling import fitted
 from powerkmeans.cli.terminal import Terminal, facts, heading
 from powerkmeans.compute.blocks import BLOCK_BYTES
-from powerkmeans.compute.engine import BYTES_PER_LABEL, kept_bytes
 from powerkmeans.compute.options import engine_options
+from powerkmeans.compute.rows import BYTES_PER_LABEL, kept_bytes
 from powerkmeans.compute.sampling import HELD
 from powerkmeans.estimators import KernelPowerKMeans, MultiViewPowerKMeans
 from powerkmeans.features.maps.registry import MAPS

@@ -1,0 +1,119 @@
+"""Workers of a Dask cluster, or Dask's threads in this process: tasks run there, and results come back in order.
+
+Nothing is scattered, no task knows of another, and nobody waits for all: whatever a worker that dies has held is
+made again by Dask from the tasks that made it.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from powerkmeans.exceptions import ClusterError
+from powerkmeans.sources.columns import needed
+
+# seconds between looks at a cluster whose answers are waited for, and without a worker before it is given up
+LOOK_SECONDS, PATIENCE_SECONDS = 5.0, 60.0
+# share of the memory of all workers that rows and features may take: these are not spread evenly, and tasks need
+# some
+KEPT_SHARE = 0.4
+
+
+class Workers:
+    """Runs Dask's tasks on a cluster if there is a client, else by threads of this process."""
+
+    def __init__(self, client: Any = None) -> None:
+        self._dask = needed("dask", "dask")
+        self._client = _default_client() if client is None else client
+        if self._client is not None:
+            _check_client(self._client)
+
+    def current(self) -> AbstractContextManager[Any]:
+        """Let whatever Dask computes meanwhile be computed here."""
+        return nullcontext() if self._client is None else self._client.as_current()
+
+    def memory(self) -> int | None:
+        """Bytes that may be kept on all workers together; None where tasks run in this process."""
+        if self._client is None:
+            return None
+        found = self._client.scheduler_info(n_workers=-1)["workers"].values()
+        return int(KEPT_SHARE * sum(worker["memory_limit"] or 0 for worker in found))
+
+    def persist(self, collections: Sequence[Any]) -> list[Any]:
+        """The same collections, made and kept where they were made for as long as they are referred to."""
+        if self._client is None:
+            return list(self._dask.persist(*collections, scheduler="threads"))
+        return list(self._client.persist(list(collections)))
+
+    def results(self, tasks: Sequence[Any]) -> list[Any]:
+        """What tasks give, in their order; the error of one ends them all."""
+        if self._client is None:
+            return list(self._dask.compute(*tasks, scheduler="threads"))
+        _check_client(self._client)
+        futures = self._client.compute(list(tasks), optimize_graph=False)
+        try:
+            self._wait(futures)
+            return list(self._client.gather(futures))
+        except BaseException as error:
+            self._client.cancel(futures)
+            raise _explained(error) from error
+
+    def _wait(self, futures: list[Any]) -> None:
+        """Wait for all, unless an error comes first or nobody is left who could go on."""
+        distributed = needed("distributed", "dask")
+        waiting, alone_since = set(futures), None
+        while waiting:
+            try:
+                done, waiting = distributed.wait(waiting, timeout=LOOK_SECONDS, return_when="FIRST_COMPLETED")
+            except TimeoutError:
+                done = set()
+            if any(future.status in ("error", "cancelled", "lost") for future in done):
+                return  # gathering raises it
+            alone_since = self._alone_since(alone_since) if not done else None
+
+    def _alone_since(self, before: float | None) -> float | None:
+        """Since when there is no worker; an error if that is too long."""
+        _check_client(self._client)
+        if self._client.scheduler_info(n_workers=-1)["workers"]:
+            return None
+        now = time.monotonic()
+        if before is not None and now - before > PATIENCE_SECONDS:
+            raise ClusterError(
+                f"The Dask cluster has had no worker for {PATIENCE_SECONDS:.0f} seconds; start some and fit again."
+            )
+        return now if before is None else before
+
+
+def _default_client() -> Any:
+    """The client that whoever made it goes by, if there is one."""
+    distributed = sys.modules.get("distributed")  # who has a client has imported it
+    if distributed is None:
+        return None
+    try:
+        return distributed.get_client()
+    except ValueError:
+        return None
+
+
+def _check_client(client: Any) -> None:
+    if client.asynchronous:
+        raise TypeError("The Dask client is asynchronous; fit with one that is not: Client(address).")
+    if client.status != "running":
+        raise ClusterError(f"The Dask client is {client.status}, so nothing can be computed; open another one.")
+
+
+def _explained(error: BaseException) -> BaseException:
+    """Errors of Dask in the words of who has a cluster; those of tasks as they are."""
+    name = type(error).__name__
+    if name == "KilledWorker":
+        return ClusterError(
+            "Workers died time and again over the same task, mostly because they run out of memory. Use smaller "
+            "chunks, DaskOptions(rows_per_task=...), a smaller memory_budget, or workers with more memory. Dask "
+            f"says: {error}"
+        )
+    if name in ("FutureCancelledError", "CancelledError", "CommClosedError"):
+        return ClusterError(f"The Dask cluster has gone away in the middle of a pass: {error or name}.")
+    return error

@@ -1,0 +1,140 @@
+"""What a worker does: opens an engine on rows that Dask brings it, and works on them as one machine does.
+
+Everything here runs in a task. Which compiled code runs is chosen there, by the processor. What tasks give to each
+other are no tuples, in which Dask would look for tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from powerkmeans.compute.blocks import StoredBlocks
+from powerkmeans.compute.executors.threads import Threads
+from powerkmeans.compute.options import NumpyOptions
+from powerkmeans.compute.passes import map_rows, run_pass
+from powerkmeans.compute.rows import RowEngine, total
+from powerkmeans.objective.block import PassInput, block_statistics
+from powerkmeans.sources.source import OddValue, odd_value
+from powerkmeans.types import Array, Block, FeatureMap, Views
+
+# what may be kept is settled before a task begins
+_ANY_MEMORY = 2**62
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is the same in every pass: the names of views, the precision, which passes may run, and the maps."""
+
+    names: tuple[str, ...]
+    dtype: str
+    kernel: str
+    maps: tuple[FeatureMap, ...] = ()
+    working: int = 0
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Consecutive rows, as chunks: the number of the first one, and the chunks of views, weights and masks."""
+
+    start: int
+    views: Sequence[Sequence[Array]]
+    weight: Sequence[Array] | None
+    present: Sequence[Array] | None
+
+
+@dataclass(frozen=True)
+class Features:
+    """Features of such rows in blocks, and what shapes the rows had."""
+
+    start: int
+    shapes: tuple[tuple[int, int], ...]
+    blocks: list[Block]
+
+
+class OddValueError(Exception):
+    """A value that is no number, in a view by its place; who knows the view's name tells of it."""
+
+    def __init__(self, view: int, found: OddValue) -> None:
+        super().__init__(view, found)
+        self.view, self.found = view, found
+
+
+def run(rows: tuple[Any, ...], setting: Setting, call: tuple[Callable[[RowEngine, Any], Any], Any]) -> Any:
+    """Work on rows."""
+    work, inputs = call
+    return work(_opened(Rows(*rows), setting), inputs)
+
+
+def run_held(held: Features | Rows, setting: Setting, call: tuple[Callable[[RowEngine, Any], Any], Any]) -> Any:
+    """Work on what is held of rows."""
+    work, inputs = call
+    return work(_reopened(held, setting) if isinstance(held, Features) else _opened(held, setting), inputs)
+
+
+def hold(rows: tuple[Any, ...], setting: Setting) -> Features | Rows:
+    """Features to be held; the rows if there is no room here."""
+    engine = _opened(Rows(*rows), setting, keep=True)
+    shapes = tuple((len(array), int(array.shape[1])) for array in engine.views.arrays)
+    return Features(rows[0], shapes, list(engine.blocks.read())) if engine.stored else Rows(*rows)
+
+
+def added(parts: Sequence[Any]) -> Any:
+    """Results of some tasks, added in their order."""
+    return total(iter(parts), np)
+
+
+def _opened(rows: Rows, setting: Setting, *, keep: bool = False) -> RowEngine:
+    """The engine on rows, seen through maps if there are any."""
+    arrays = tuple(_joined(chunks) for chunks in rows.views)
+    present = None if rows.present is None else _joined(rows.present)
+    for view, array in enumerate(arrays):
+        found = odd_value(array, None if present is None else present[:, view]) if len(array) else None
+        if found is not None:
+            raise OddValueError(view, found._replace(row=rows.start + found.row))
+    one = np.ones((), dtype=setting.dtype)
+    weight = np.broadcast_to(one, (len(arrays[0]),)) if rows.weight is None else _joined(rows.weight)
+    raw = _engine(Views(setting.names, arrays, weight, present), setting, rows.start)
+    return raw.with_features(setting.maps, keep=keep, working=setting.working) if setting.maps else raw
+
+
+def _reopened(held: Features, setting: Setting) -> RowEngine:
+    """The engine on features that are held; the rows themselves are not here."""
+    nothing = np.zeros((), dtype=setting.dtype)
+    arrays = tuple(np.broadcast_to(nothing, shape) for shape in held.shapes)
+    views = Views(setting.names, arrays, np.concatenate([block.weight for block in held.blocks]))
+    return _engine(views, setting, held.start).holding(setting.maps, setting.working, StoredBlocks(held.blocks))
+
+
+def _engine(views: Views, setting: Setting, first: int) -> RowEngine:
+    options = NumpyOptions(n_threads=1, memory_budget=_ANY_MEMORY, kernel=setting.kernel)
+    return RowEngine(views, options, Threads(1), first=first)
+
+
+def _joined(chunks: Sequence[Array]) -> Array:
+    filled = [np.asarray(chunk) for chunk in chunks if len(chunk)]
+    return np.ascontiguousarray(filled[0]) if len(filled) == 1 else np.concatenate(filled)
+
+
+def fold(engine: RowEngine, given: tuple[Callable[[Block, Any], Any], Any]) -> Any:
+    """The sums of a function of blocks, by the fastest code of this machine that takes its inputs."""
+    function, inputs = given
+    return run_pass(engine, inputs, function) if function is block_statistics else engine.fold(function, inputs)
+
+
+def answers(engine: RowEngine, given: tuple[Callable[[Block, Any], Any], Any]) -> Array:
+    """What a function of blocks tells of the rows."""
+    function, inputs = given
+    by_pass = isinstance(inputs, PassInput)
+    return map_rows(engine, function, inputs) if by_pass else engine.map_rows(function, inputs)
+
+
+def taken(engine: RowEngine, rows: NDArray[np.intp]) -> tuple[tuple[Array, ...], Array | None]:
+    """Those of some rows, which ascend, that are here."""
+    first = engine.first
+    here = rows[np.searchsorted(rows, first) : np.searchsorted(rows, first + engine.n_samples)]
+    return engine.take(here - first)
