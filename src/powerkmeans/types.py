@@ -86,9 +86,8 @@ class Views(NamedTuple):
 class Block(NamedTuple):
     """Consecutive rows: one 2-D array per view, and a weight per row.
 
-    ``squared_norms`` holds the squared length of each row of each view once the views are features;
-    it is empty for raw rows. ``present`` is (L, b): which of its rows each view has, None for all; absent
-    rows are zero.
+    ``squared_norms`` holds the squared length of each row of each view once the views are features; it is empty for
+    raw rows. ``present`` is (L, b): which of its rows each view has, None for all; absent rows are zero.
     """
 
     start: int
@@ -107,10 +106,8 @@ class Sums:
 
     def begun(self, xp: Any) -> Self:
         """A copy to add to, in float64: arrays where they are, and numbers as arrays."""
-        values = (getattr(self, field.name) for field in fields(self))
-        return type(self)(
-            *(xp.asarray(value, dtype=xp.float64, device=device_of(value), copy=True) for value in values)
-        )
+        old = (getattr(self, field.name) for field in fields(self))
+        return type(self)(*(xp.asarray(v, dtype=xp.float64, device=device_of(v), copy=True) for v in old))
 
     def __iadd__(self, other: Self) -> Self:
         for field in fields(self):
@@ -268,8 +265,6 @@ OnIteration = Callable[[Iteration], bool]
 P = TypeVar("P")
 T = TypeVar("T")
 S = TypeVar("S", bound=Sums)
-
-
 A = TypeVar("A", bound=Any)  # what parts of rows tell and is added up: has ``begun`` and ``+=`` as ``Sums`` have
 
 
@@ -281,9 +276,8 @@ class FeatureMap(Protocol):
     namespace of the map's arrays and of the rows, which may be a SciPy CSR matrix if that is NumPy. What it gives
     may be the rows themselves, so nobody writes to it.
 
-    ``fault`` is what is raised where the features of a row are not finite.
-
-    A ``dual`` map puts out rows of a kernel matrix instead of coordinates; it is a ``KernelRows`` besides.
+    ``fault`` is what is raised where the features of a row are not finite. A ``dual`` map, a ``KernelRows``
+    besides, puts out rows of a kernel matrix instead of coordinates.
     """
 
     @property
@@ -297,8 +291,8 @@ class FeatureMap(Protocol):
 class KernelRows(FeatureMap, Protocol):
     """A dual map, which also tells the squared lengths of the features that rows of the matrix stand for.
 
-    ``start`` is the number of the first row among all rows; ``present`` is (b,), None for all. It is called in
-    place of the map itself, and gives (b, ``n_outputs``) and (b,).
+    It is called in place of the map, and gives (b, ``n_outputs``) and (b,). ``start`` is the number of the first
+    row; ``present`` is (b,), None for all.
     """
 
     def rows_and_norms(self, X: Array, start: int, present: Array | None) -> tuple[Array, Array]: ...
@@ -332,7 +326,6 @@ class Executor(Protocol):
     """Runs functions of blocks where rows live, as the threads of ``compute.executors`` do.
 
     All members are called in the thread of the fit, but ``place`` for a block, which is part of ``function``.
-
     xp : the array-API namespace of the arrays that functions get
     place : brings arrays to where functions run. Called once per pass with its inputs, a tuple of maps and
         parameters (``compute.placement.moved`` finds the arrays in them), and by the function with each raw block,

@@ -132,7 +132,7 @@ def test_exported_names():
         "SplitDisplay",
         "ViewContributionDisplay",
     ]
-    assert powerkmeans.exceptions.__all__ == ["DataGuidanceWarning", "ModelFileError"]
+    assert powerkmeans.exceptions.__all__ == ["ClusterError", "DataGuidanceWarning", "ModelFileError"]
 
 
 SHARED = {

@@ -9,8 +9,8 @@ from scipy.sparse import csr_array
 import toy_engine
 from helpers import blobs
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, explain_views, open_source
-from powerkmeans.compute.rows import RowEngine
 from powerkmeans.compute.options import ENGINES
+from powerkmeans.compute.rows import RowEngine
 from powerkmeans.engines import NumpyOptions
 from powerkmeans.features.maps.identity import IdentityMap
 from powerkmeans.objective.linearised import scatter_sums

@@ -16,9 +16,7 @@ from numpy.typing import NDArray
 from powerkmeans.compute.blocks import StoredBlocks
 from powerkmeans.compute.executors.threads import Threads
 from powerkmeans.compute.options import NumpyOptions
-from powerkmeans.compute.passes import map_rows, run_pass
 from powerkmeans.compute.rows import RowEngine, total
-from powerkmeans.objective.block import PassInput, block_statistics
 from powerkmeans.sources.source import OddValue, odd_value
 from powerkmeans.types import Array, Block, FeatureMap, Views
 
@@ -121,16 +119,13 @@ def _joined(chunks: Sequence[Array]) -> Array:
 
 
 def fold(engine: RowEngine, given: tuple[Callable[[Block, Any], Any], Any]) -> Any:
-    """The sums of a function of blocks, by the fastest code of this machine that takes its inputs."""
-    function, inputs = given
-    return run_pass(engine, inputs, function) if function is block_statistics else engine.fold(function, inputs)
+    """The sums of a function of blocks."""
+    return engine.fold(*given)
 
 
 def answers(engine: RowEngine, given: tuple[Callable[[Block, Any], Any], Any]) -> Array:
     """What a function of blocks tells of the rows."""
-    function, inputs = given
-    by_pass = isinstance(inputs, PassInput)
-    return map_rows(engine, function, inputs) if by_pass else engine.map_rows(function, inputs)
+    return engine.map_rows(*given)
 
 
 def taken(engine: RowEngine, rows: NDArray[np.intp]) -> tuple[tuple[Array, ...], Array | None]:

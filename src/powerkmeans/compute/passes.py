@@ -18,15 +18,19 @@ from powerkmeans.types import Array, Block, BlockFunction, Engine, FeatureMap, P
 
 
 def run_pass(engine: Engine, inputs: PassInput, plain: BlockFunction) -> PassStatistics:
-    """The sums over all rows, by the fastest code that takes them."""
+    """The sums over all rows, by the fastest code that takes them, of whichever machine has them."""
+    if engine.elsewhere:
+        return engine.on_parts(_pass_of_part, (inputs, plain))
     chosen = choose_pass(engine, inputs)
     return engine.fold(plain, inputs) if chosen is None else chosen.run(engine, inputs)
 
 
+def _pass_of_part(engine: Engine, given: tuple[PassInput, BlockFunction]) -> PassStatistics:
+    return run_pass(engine, *given)
+
+
 def choose_pass(engine: Engine, inputs: PassInput) -> Pass | None:
-    """The first of the engine's passes that takes such inputs; None for the plain one, or where others choose."""
-    if engine.elsewhere:
-        return None
+    """The first of the engine's passes that takes such inputs; None for the plain one."""
     return next((candidate for candidate in engine.passes if candidate.takes(engine, inputs)), None)
 
 

@@ -33,7 +33,7 @@ from powerkmeans.models.model import FitResult, Model, history_table, stream_tab
 from powerkmeans.models.online import learn, rows_to_begin
 from powerkmeans.models.saving import load_estimator, save_estimator
 from powerkmeans.objective.block import block_distances, block_labels
-from powerkmeans.sources.dask import are_lazy
+from powerkmeans.sources.dask import are_lazy, with_known_chunks
 from powerkmeans.support.draws import draw_seed
 from powerkmeans.support.files import Target
 from powerkmeans.support.values import SHARE, flag
@@ -174,6 +174,7 @@ class PowerKMeansBase(
         return self._apply(views, block_distances, out, precise=True)
 
     def _score(self, views: Views) -> float:
+        views = with_known_chunks(views)
         sums = model_statistics(self._fit.model, views, self.engine)
         return -float(sums.loss) / views.total_weight
 

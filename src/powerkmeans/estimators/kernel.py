@@ -6,21 +6,21 @@ from dataclasses import replace
 from typing import Any, Self
 
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
-from powerkmeans.estimators.base import Path, PowerKMeansBase, chosen_maps, learns_from_streams, target
+from powerkmeans.estimators.base import chosen_maps, learns_from_streams
 from powerkmeans.estimators.callbacks import with_callbacks
+from powerkmeans.estimators.single import SingleViewAnswers
 from powerkmeans.estimators.unchanged import unchanged_on_failure
+from powerkmeans.inputs.lazy import with_sources
 from powerkmeans.inputs.settings import Settings, check_settings
 from powerkmeans.inputs.tables import is_several
 from powerkmeans.inputs.views import check_single_view
 from powerkmeans.models.model import FitResult
-from powerkmeans.objective.block import block_probabilities
 from powerkmeans.sources import is_source
 from powerkmeans.types import Array, Views
 
 
-class KernelPowerKMeans(PowerKMeansBase):
+class KernelPowerKMeans(SingleViewAnswers):
     r"""Kernel power k-means: k-means that does not get stuck.
 
     Instead of the distance to the nearest centroid it minimises a power mean of the distances to all
@@ -315,80 +315,19 @@ class KernelPowerKMeans(PowerKMeansBase):
         """Fit and return the label of each sample."""
         return self.fit(X, sample_weight=sample_weight).labels_
 
-    def predict(
-        self, X: Any, *, noise_threshold: float | None = None, out: Path = None, overwrite: bool = False
-    ) -> Array:
-        """Return the cluster of each sample: the one of largest probability.
-
-        With ``noise_threshold``, samples whose outlier score is above it get -1. With ``out``, answers go to that
-        .npy file as they come, and are returned as a memory map of it; a file that exists is kept, which is an
-        error, unless ``overwrite=True``.
-        """
-        return self._labels(self._new(X), noise_threshold, target(out, overwrite))
-
-    def predict_proba(self, X: Any, *, out: Path = None, overwrite: bool = False) -> Array:
-        """Return each sample's membership of each cluster; rows sum to one.
-
-        ``out`` and ``overwrite`` are as in :meth:`predict`.
-        """
-        return self._apply(self._new(X), block_probabilities, target(out, overwrite))
-
-    def transform(self, X: Any, *, out: Path = None, overwrite: bool = False) -> Array:
-        """Return the distance of each sample to each centroid in feature space.
-
-        ``out`` and ``overwrite`` are as in :meth:`predict`.
-        """
-        return self._distances(self._new(X), target(out, overwrite))
-
     def fit_transform(self, X: Any, y: None = None, sample_weight: Any = None) -> Array:
         """Fit and return the distance of each sample to each centroid in feature space."""
         self.fit(X, sample_weight=sample_weight)
         return self._distances(self._new(X))
-
-    def typicality(self, X: Any, *, out: Path = None, overwrite: bool = False) -> Array:
-        """Return how typical each sample is of its nearest cluster, in [0, 1].
-
-        Always 1 for ``membership="fuzzy"`` without a graph, which has no notion of it.
-        ``out`` and ``overwrite`` are as in :meth:`predict`.
-        """
-        return self._typicality(self._new(X), target(out, overwrite))
-
-    def outlier_score(self, X: Any, *, out: Path = None, overwrite: bool = False) -> Array:
-        """Return ``1 - typicality``: the larger, the farther from every cluster.
-
-        It approaches 1 in a graph and for ``feature_map="identity"``. In the feature space of a kernel no sample
-        is farther than a bounded distance, so scores have a ceiling below 1: rank by them. Always 0 for
-        ``membership="fuzzy"`` without a graph; fit with ``"auto"`` or ``"possibilistic"`` to find outliers.
-        ``out`` and ``overwrite`` are as in :meth:`predict`.
-        """
-        return self._typicality(self._new(X), target(out, overwrite), scores=True)
-
-    def score(self, X: Any, y: None = None, sample_weight: Any = None) -> float:
-        """Return minus the mean loss of the samples at ``s_``.
-
-        For new data under one model. It does not compare models: it depends on ``s_``, where the
-        annealing happened to stop, and falls with a wider bandwidth whatever the clusters are worth, so
-        do not let a grid search choose the bandwidth or the number of clusters by it.
-        """
-        return self._score(self._new(X, sample_weight))
 
     def _settings(self) -> Settings:
         settings = check_settings(self.get_params(deep=False))
         return settings if isinstance(self.init, str) else replace(settings, init={"X": self.init})
 
     def _chunk(self, X: Any, sample_weight: Any) -> Views:
-        if is_source(X):
+        if is_source(with_sources(X)):
             raise TypeError("partial_fit takes chunks: for rows in source.blocks(10_000): model.partial_fit(rows)")
         return check_single_view(self, X, sample_weight, fitting=True, first=self._collected is None)
-
-    def _check_new(self, X: Any, present: Any, sample_weight: Any) -> Views:
-        if present is not None:
-            raise ValueError("present= is for several views; KernelPowerKMeans has one.")
-        return self._new(X, sample_weight)
-
-    def _new(self, X: Any, sample_weight: Any = None) -> Views:
-        check_is_fitted(self)
-        return check_single_view(self, X, sample_weight, fitting=False)
 
     def _keep_views(self, result: FitResult) -> None:
         model = result.model

@@ -29,10 +29,11 @@ from powerkmeans.types import Views
 
 def with_sources(X: Any) -> Any:
     """What users pass, with sources in place of what Dask has."""
+    if isinstance(X, Mapping):  # which a Dataset of xarray is too
+        lazy = any(map(is_dask, X.values()))
+        return {name: _opened(table, name) for name, table in X.items()} if lazy else X
     if is_dask(X):
         return open_dask(X)
-    if isinstance(X, Mapping) and any(map(is_dask, X.values())):
-        return {name: _opened(table, name) for name, table in X.items()}
     if isinstance(X, (list, tuple)) and any(map(is_dask, X)):
         return [_opened(table, f"view_{index}") for index, table in enumerate(X)]
     return X

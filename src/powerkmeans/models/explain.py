@@ -9,6 +9,7 @@ import numpy as np
 from powerkmeans.models.answers import precise_evidence
 from powerkmeans.models.graph_answers import neighbour_evidence, table_columns
 from powerkmeans.models.model import Model
+from powerkmeans.sources.dask import with_known_chunks
 from powerkmeans.types import Array, Views
 
 
@@ -34,6 +35,7 @@ def _shown(value: Any) -> str:
 
 def view_table(model: Model, views: Views, engine: Any) -> ViewTable:
     """The table of :func:`explain_views`, of views that have been checked."""
+    views = with_known_chunks(views)
     if model.fuses:
         return _table(model, _of_graph(model, views, engine))
     return _table(model, _of_features(model, views, engine))

@@ -113,7 +113,7 @@ def are_lazy(views: Views) -> bool:
 def is_dask(given: Any) -> bool:
     """Whether an object is of Dask: an array, a data frame, or what xarray has of them."""
     package = type(given).__module__.partition(".")[0]
-    return package in _PACKAGES and hasattr(given, "dask") and given.__dask_graph__() is not None
+    return package in _PACKAGES and hasattr(given, "__dask_graph__") and given.__dask_graph__() is not None
 
 
 def open_dask(given: Any, name: str = "X") -> DaskSource:
@@ -131,7 +131,7 @@ def open_dask(given: Any, name: str = "X") -> DaskSource:
 
 def _array_and_names(given: Any, name: str) -> tuple[Any, tuple[str, ...] | None]:
     if hasattr(given, "to_dask_array"):  # a data frame
-        if not hasattr(given, "columns"):
+        if given.ndim == 1:
             raise ValueError(f"{name} is a Series; expected a table: use its to_frame().")
         odd = [label for label, dtype in zip(given.columns, given.dtypes, strict=True) if not _is_number(dtype)]
         if odd:
@@ -140,8 +140,6 @@ def _array_and_names(given: Any, name: str) -> tuple[Any, tuple[str, ...] | None
             )
         return given.astype(_common(given.dtypes)).to_dask_array(), _names(given.columns)
     if type(given).__module__.startswith("xarray"):
-        if not hasattr(given, "dims") or hasattr(given, "data_vars"):
-            raise TypeError(f"{name} is an xarray Dataset; pass one of its arrays, or .to_dataarray() of it.")
         return given.data, _names(given.coords[given.dims[-1]].values) if given.dims[-1] in given.coords else None
     return given, None
 
@@ -185,7 +183,7 @@ def with_known_rows(sources: Sequence[DaskSource]) -> list[DaskSource]:
 
 def with_known_chunks(views: Views) -> Views:
     """The same views with chunks of known lengths."""
-    if not math.isnan(views.arrays[0].shape[0]):
+    if not are_lazy(views) or not math.isnan(views.arrays[0].shape[0]):
         return views
     arrays = tuple(with_known_rows(views.arrays))
     weight = DaskColumn(views.weight.array, int(arrays[0].shape[0]), views.dtype)

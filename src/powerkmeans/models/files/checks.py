@@ -147,7 +147,7 @@ def _referred(entries: Mapping[str, Any], where: str, names: Mapping[str, Any]) 
 
 def _check_sizes(header: Mapping[str, Any], scope: Scope) -> None:
     sizes = scope.sizes
-    for letter, what in {"k": "clusters", "n": "labels", "h": "lines of history"}.items():
+    for letter, what in {"k": "clusters", "h": "lines of history"}.items():
         if sizes[letter] < 1:
             raise Flaw(f"it has no {what}")
     if sizes.get("groups", 0) not in (0, sizes["k"]):

@@ -1,0 +1,76 @@
+"""What a fitted model of several views says of samples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from powerkmeans.estimators.base import Path, PowerKMeansBase, target
+from powerkmeans.inputs.views import check_new_views
+from powerkmeans.objective.block import block_probabilities
+from powerkmeans.types import Array, Views
+
+
+class SeveralViewsAnswers(PowerKMeansBase):
+    """Answers for views of samples, some of which may be missing."""
+
+    def predict(
+        self,
+        X: Any,
+        *,
+        present: Any = None,
+        noise_threshold: float | None = None,
+        out: Path = None,
+        overwrite: bool = False,
+    ) -> Array:
+        """Return the cluster of each sample: the one of largest probability.
+
+        With ``noise_threshold``, samples whose outlier score is above it get -1. With ``out``, answers go to that
+        .npy file as they come, and are returned as a memory map of it; a file that exists is kept, which is an
+        error, unless ``overwrite=True``. ``present`` is as in :meth:`fit`.
+        """
+        return self._labels(self._check_new(X, present), noise_threshold, target(out, overwrite))
+
+    def predict_proba(self, X: Any, *, present: Any = None, out: Path = None, overwrite: bool = False) -> Array:
+        """Return each sample's membership of each cluster; rows sum to one.
+
+        ``out`` and ``overwrite`` are as in :meth:`predict`; ``present`` as in :meth:`fit`.
+        """
+        return self._apply(self._check_new(X, present), block_probabilities, target(out, overwrite))
+
+    def transform(self, X: Any, *, present: Any = None, out: Path = None, overwrite: bool = False) -> Array:
+        """Return the distance of each sample to each centroid, over all views by their weights.
+
+        ``out`` and ``overwrite`` are as in :meth:`predict`; ``present`` as in :meth:`fit`.
+        """
+        return self._distances(self._check_new(X, present), target(out, overwrite))
+
+    def typicality(self, X: Any, *, present: Any = None, out: Path = None, overwrite: bool = False) -> Array:
+        """Return how typical each sample is of its nearest cluster, in [0, 1].
+
+        Always 1 for ``membership="fuzzy"`` without a graph, which has no notion of it.
+        ``out`` and ``overwrite`` are as in :meth:`predict`; ``present`` as in :meth:`fit`.
+        """
+        return self._typicality(self._check_new(X, present), target(out, overwrite))
+
+    def outlier_score(self, X: Any, *, present: Any = None, out: Path = None, overwrite: bool = False) -> Array:
+        """Return ``1 - typicality``: the larger, the farther from every cluster.
+
+        It approaches 1 in a graph and for ``feature_map="identity"``. With a kernel no sample is farther than a
+        bounded distance, so scores have a ceiling below 1: rank by them; always 0 for ``membership="fuzzy"``.
+        ``out`` and ``overwrite`` are as in :meth:`predict`; ``present`` as in :meth:`fit`.
+        """
+        return self._typicality(self._check_new(X, present), target(out, overwrite), scores=True)
+
+    def score(self, X: Any, y: None = None, sample_weight: Any = None, present: Any = None) -> float:
+        """Return minus the mean loss of the samples at ``s_``.
+
+        For new data under one model. It does not compare models: do not let a grid search choose the bandwidth,
+        the weights or the number of clusters by it.
+        """
+        return self._score(self._check_new(X, present, sample_weight))
+
+    def _check_new(self, X: Any, present: Any, sample_weight: Any = None) -> Views:
+        check_is_fitted(self)
+        return check_new_views(self, X, sample_weight, present)
