@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-__all__ = ["ClusterError", "DataGuidanceWarning", "ModelFileError"]
+__all__ = ["CheckpointError", "ClusterError", "DataGuidanceWarning", "ModelFileError"]
+
+
+class CheckpointError(ValueError):
+    """A file to go on from is no checkpoint, is damaged, or is of another fit; the message says which."""
 
 
 class ClusterError(RuntimeError):

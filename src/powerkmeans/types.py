@@ -86,7 +86,7 @@ class Views(NamedTuple):
 class Block(NamedTuple):
     """Consecutive rows: one 2-D array per view, and a weight per row.
 
-    ``squared_norms`` holds the squared length of each row of each view once the views are features; it is empty for
+    ``squared_norms`` holds the squared length of each row of each view once these are features; it is empty for
     raw rows. ``present`` is (L, b): which of its rows each view has, None for all; absent rows are zero.
     """
 

@@ -132,7 +132,12 @@ def test_exported_names():
         "SplitDisplay",
         "ViewContributionDisplay",
     ]
-    assert powerkmeans.exceptions.__all__ == ["ClusterError", "DataGuidanceWarning", "ModelFileError"]
+    assert powerkmeans.exceptions.__all__ == [
+        "CheckpointError",
+        "ClusterError",
+        "DataGuidanceWarning",
+        "ModelFileError",
+    ]
 
 
 SHARED = {

@@ -24,6 +24,7 @@ from powerkmeans.estimators.listeners import make_listener
 from powerkmeans.exceptions import DataGuidanceWarning
 from powerkmeans.features.maps.exact import PRECOMPUTED
 from powerkmeans.features.maps.registry import MAPS
+from powerkmeans.fitting.checkpoints import kept_in, open_journal
 from powerkmeans.fitting.fit import fit_views
 from powerkmeans.inputs.kernel_matrices import check_exact_views
 from powerkmeans.inputs.settings import AUTO, Settings, check_settings
@@ -42,6 +43,7 @@ from powerkmeans.support.warn import warn_caller
 from powerkmeans.types import Array, Views
 
 Path = str | os.PathLike[str] | None
+Files = tuple[Path, Path]
 
 
 class PowerKMeansBase(
@@ -80,12 +82,17 @@ class PowerKMeansBase(
         """Check samples for a fitted model."""
         raise NotImplementedError
 
-    def _fit_views(self, views: Views, settings: Settings, X: Any, layout: Layout | None = None) -> None:
+    def _fit_views(
+        self, views: Views, settings: Settings, X: Any, layout: Layout | None = None, files: Files = (None, None)
+    ) -> None:
+        """Fit to checked views; ``files`` are the checkpoint to write and the one to go on from."""
         check_exact_views(views, settings, X)
         check_rows_of_engine(views, settings.engine)
-        seed = draw_seed(self.random_state)
+        journal = open_journal(*files, views, settings, self.random_state)
+        seed = draw_seed(self.random_state) if journal is None else journal.seed
         listener = make_listener(self, X, settings.verbose)
-        fitted = fit_views(kept_rows(views, settings.engine), settings, seed, listener)
+        with kept_in(journal):
+            fitted = fit_views(kept_rows(views, settings.engine), settings, seed, listener)
         found = findings(fitted, advice=settings.advice)
         for note in found.notes:
             listener.note(note)
@@ -265,3 +272,10 @@ def target(out: Path, overwrite: bool) -> Target | None:
     """The file that answers go to, if one was named."""
     overwrite = flag("overwrite", overwrite)
     return None if out is None else Target(check_path("out", out), overwrite)
+
+
+def files(checkpoint: Path, resume_from: Path) -> Files:
+    """The files that a fit writes its state to and goes on from, if they were named."""
+    named = {"checkpoint": checkpoint, "resume_from": resume_from}
+    found = [None if path is None else check_path(name, path) for name, path in named.items()]
+    return found[0], found[1]

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from sklearn.utils.metaestimators import available_if
 
-from powerkmeans.estimators.base import chosen_maps, learns_from_streams
+from powerkmeans.estimators.base import Path, chosen_maps, files, learns_from_streams
 from powerkmeans.estimators.callbacks import with_callbacks
 from powerkmeans.estimators.single import SingleViewAnswers
 from powerkmeans.estimators.unchanged import unchanged_on_failure
@@ -263,7 +263,15 @@ class KernelPowerKMeans(SingleViewAnswers):
 
     @unchanged_on_failure
     @with_callbacks
-    def fit(self, X: Any, y: None = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: None = None,
+        sample_weight: Any = None,
+        *,
+        checkpoint: Path = None,
+        resume_from: Path = None,
+    ) -> Self:
         """Find the clusters.
 
         Parameters
@@ -275,6 +283,11 @@ class KernelPowerKMeans(SingleViewAnswers):
             For the convention of scikit-learn.
         sample_weight : array-like of shape (n_samples,), optional
             Weights >= 0; a weight of 3 is the same as three equal rows.
+        checkpoint : str or path, optional
+            A file that the state of the fit is written to every few iterations, whole or not at all.
+        resume_from : str or path, optional
+            Such a file of the same fit that was cut short: it goes on from there, to the answer that it would have
+            come to, and goes on writing to it unless ``checkpoint`` names another.
 
         Returns
         -------
@@ -285,7 +298,7 @@ class KernelPowerKMeans(SingleViewAnswers):
             raise TypeError("X holds several views; KernelPowerKMeans takes one table, use MultiViewPowerKMeans.")
         settings = self._settings()
         views = check_single_view(self, X, sample_weight, fitting=True)
-        self._fit_views(views, settings, X)
+        self._fit_views(views, settings, X, files=files(checkpoint, resume_from))
         return self
 
     @available_if(learns_from_streams)  # type: ignore[untyped-decorator]  # scikit-learn ships no types

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from powerkmeans.estimators.base import chosen_maps, learns_from_streams
+from powerkmeans.estimators.base import Path, chosen_maps, files, learns_from_streams
 from powerkmeans.estimators.callbacks import with_callbacks
 from powerkmeans.estimators.several import SeveralViewsAnswers
 from powerkmeans.estimators.unchanged import unchanged_on_failure
@@ -258,7 +258,16 @@ class MultiViewPowerKMeans(SeveralViewsAnswers):
 
     @unchanged_on_failure
     @with_callbacks
-    def fit(self, X: Any, y: None = None, sample_weight: Any = None, present: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: None = None,
+        sample_weight: Any = None,
+        present: Any = None,
+        *,
+        checkpoint: Path = None,
+        resume_from: Path = None,
+    ) -> Self:
         """Find the clusters.
 
         Parameters
@@ -273,6 +282,11 @@ class MultiViewPowerKMeans(SeveralViewsAnswers):
             Weights >= 0; a weight of 3 is the same as three equal samples.
         present : array-like of shape (n_samples, n_views) or dict of columns, optional
             True where a sample has a view; what an absent row holds does not matter.
+        checkpoint : str or path, optional
+            A file that the state of the fit is written to every few iterations, whole or not at all.
+        resume_from : str or path, optional
+            Such a file of the same fit that was cut short: it goes on from there, to the answer that it would have
+            come to, and goes on writing to it unless ``checkpoint`` names another.
 
         Returns
         -------
@@ -285,7 +299,7 @@ class MultiViewPowerKMeans(SeveralViewsAnswers):
         views, layout = check_several_views(self, X, sample_weight, present)
         if not isinstance(self.init, str):
             settings = replace(settings, init=split_init(self, views, layout))
-        self._fit_views(views, settings, X, layout)
+        self._fit_views(views, settings, X, layout, files(checkpoint, resume_from))
         return self
 
     @available_if(learns_from_streams)  # type: ignore[untyped-decorator]  # scikit-learn ships no types

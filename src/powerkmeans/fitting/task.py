@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from powerkmeans.compute.engine import open_engine
 from powerkmeans.compute.passes import run_pass
 from powerkmeans.features.maps.centred import make_centred
 from powerkmeans.features.maps.identity import IdentityMap
+from powerkmeans.fitting.checkpoints import carried_cost, carried_out
 from powerkmeans.fitting.listener import told_part
 from powerkmeans.fitting.prepared import Prepared
 from powerkmeans.inputs.settings import Settings
@@ -66,7 +67,8 @@ class Task:
 
         ``run_pass`` stands in for that of the task, for whoever wants to see what each pass sees.
         """
-        return minimise(
+        solve = partial(
+            minimise,
             run_pass or self.run_pass,
             start,
             schedule=schedule,
@@ -75,6 +77,7 @@ class Task:
             max_iter=max_iter or self.settings.max_iter,
             on_iteration=on_iteration,
         )
+        return carried_out(start, solve)
 
     def hard_sums(self, result: SolverResult) -> PassStatistics:
         """The sums at ``s = -inf`` where a run on these rows ended; a pass, unless its last one was just that."""
@@ -85,7 +88,7 @@ class Task:
 
     def hard_objective(self, result: SolverResult) -> tuple[float, float]:
         """The objective at ``s = -inf``, by which restarts are compared, and the loss that is part of it."""
-        loss = float(self.hard_sums(result).loss)
+        loss = carried_cost(lambda: float(self.hard_sums(result).loss))
         return objective_value(loss, result.parameters, self.problem), loss
 
     def stream(self, *purpose: str) -> np.random.Generator:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 import numpy as np
 from scipy.spatial.distance import cdist
 
@@ -25,6 +28,15 @@ from powerkmeans.types import (
 )
 
 
+class Position(NamedTuple):
+    """Where a run has got to: what the next pass will see, the story so far, and the last steps of it."""
+
+    parameters: Parameters
+    s: float
+    history: tuple[Iteration, ...]
+    recent: tuple[Step, ...]
+
+
 def minimise(
     run_pass: RunPass,
     start: Parameters,
@@ -34,17 +46,20 @@ def minimise(
     tol: float,
     max_iter: int,
     on_iteration: OnIteration | None = None,
+    begun: Position | None = None,
+    on_position: Callable[[Position], None] | None = None,
 ) -> SolverResult:
-    """Follow the annealed objective downhill from ``start``.
+    """Follow the annealed objective downhill from ``start``, or from where a run from there had got to.
 
     Within one value of ``s`` the objective never rises. The run ends as the phase of the schedule says: mostly
     once, over its window, cluster sizes are unchanged, no centroid's squared step exceeded ``tol`` times the mean
     squared distance to the nearest centroid, and steps are not growing. Then the last step, too small to matter,
-    is not taken, unless it turns the weights of views: the result is what the last pass saw.
+    is not taken, unless it turns the weights of views: the result is what the last pass saw. ``on_position`` hears
+    of every position that a run goes on from.
     """
-    parameters, s, history = start, schedule.s_init, list[Iteration]()
-    settling = Settling(schedule.window)
-    for iteration in range(max_iter):
+    parameters, s, before, recent = begun or Position(start, schedule.s_init, (), ())
+    history, settling = list(before), Settling(schedule.window, recent, len(before))
+    for iteration in range(len(before), max_iter):
         s = schedule.after(s, settling.pace) if iteration else s
         sums = run_pass(parameters, s)
         new = updated(parameters, sums, problem, schedule.relaxation)
@@ -65,6 +80,8 @@ def minimise(
         if settled:
             return SolverResult(parameters, s, Status.CONVERGED, tuple(history), sums)
         parameters = new
+        if on_position is not None:
+            on_position(Position(parameters, s, tuple(history), settling.recent))
     return SolverResult(parameters, s, Status.MAX_ITER, tuple(history))
 
 

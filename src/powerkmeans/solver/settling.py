@@ -38,9 +38,14 @@ class Step(NamedTuple):
 class Settling:
     """The iterations of a window, and how many there were before."""
 
-    def __init__(self, window: int) -> None:
-        self._recent: deque[Step] = deque(maxlen=window)
-        self._window, self._done = window, 0
+    def __init__(self, window: int, recent: tuple[Step, ...] = (), done: int = 0) -> None:
+        self._recent: deque[Step] = deque(recent, maxlen=window)
+        self._window, self._done = window, done
+
+    @property
+    def recent(self) -> tuple[Step, ...]:
+        """The iterations of the window."""
+        return tuple(self._recent)
 
     def add(self, step: Step) -> None:
         """Take in an iteration."""
