@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: demo test test-studies test-processors test-emulated test-sanitized test-threadpoolctl lint format bench bench-processors bench-speedups bench-ablation bench-scaling bench-startup bench-peers bench-starts bench-noise bench-noise-columns bench-graph bench-neighbors bench-graph-rules bench-map-scaling bench-raw bench-profile bench-choose-k bench-report noise study theorems paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures docs dist dist-test clean help
+.PHONY: demo test test-cluster test-studies test-processors test-emulated test-sanitized test-threadpoolctl lint format bench bench-processors bench-speedups bench-ablation bench-scaling bench-startup bench-peers bench-starts bench-noise bench-noise-columns bench-graph bench-neighbors bench-graph-rules bench-map-scaling bench-raw bench-profile bench-choose-k bench-report noise study theorems paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures docs dist dist-test clean help
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -43,7 +43,10 @@ jobs = --numprocesses $(JOBS) --dist worksteal
 
 test: $(VENV)/.run  ## the tests of the library
 	$(call threads,2) $(BIN)/python -m pytest $(jobs) --quiet tests/engines
-	$(call threads,1) $(BIN)/python -m pytest $(jobs) --quiet --ignore=tests/engines --ignore=tests/studies
+	$(call threads,1) $(BIN)/python -m pytest $(jobs) --quiet --ignore=tests/engines --ignore=tests/cluster --ignore=tests/studies
+
+test-cluster: $(VENV)/.run  ## rows that Dask has, and a real cluster of two worker processes: killed, joined, emptied
+	$(call threads,1) $(BIN)/python -m pytest --quiet tests/cluster
 
 test-studies: $(VENV)/.run  ## the tests of the commands behind the tables, and the gallery
 	$(call threads,1) $(BIN)/python -m pytest --numprocesses $(JOBS) --quiet tests/studies

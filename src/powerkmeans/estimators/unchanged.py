@@ -1,10 +1,12 @@
-"""A fit that fails, or is interrupted, leaves the estimator as it was."""
+"""A fit that fails, or is interrupted, leaves the estimator as it was; a cluster that was named does its work."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar, cast
+
+from powerkmeans.compute.lazy import at_cluster
 
 M = TypeVar("M", bound=Callable[..., Any])
 
@@ -20,7 +22,8 @@ def unchanged_on_failure(method: M) -> M:
     def guarded(estimator: Any, *args: Any, **kwargs: Any) -> Any:
         before = dict(vars(estimator))
         try:
-            return method(estimator, *args, **kwargs)
+            with at_cluster(estimator.engine):
+                return method(estimator, *args, **kwargs)
         except BaseException:
             estimator.__dict__ = before  # at once: an interrupt finds all of it or nothing
             raise
