@@ -58,6 +58,7 @@ class DaskEngine:
         self.maps = maps
         self._setting = parts.Setting(views.names, self.dtype.name, options.kernel, maps, working)
         self._held: list[Any] | None = None
+        self.stored = False  # whether features are held by the workers
 
     @property
     def raw(self) -> DaskEngine:
@@ -69,19 +70,19 @@ class DaskEngine:
         """What computes the sums, in words."""
         return f"Dask, {len(self._groups)} {'task' if len(self._groups) == 1 else 'tasks'} a pass"
 
-    @property
-    def stored(self) -> bool:
-        """Whether features are held by the workers."""
-        return self._held is not None
-
     def with_features(self, maps: tuple[FeatureMap, ...], keep: bool, working: int = 0) -> DaskEngine:
         """The same rows seen through feature maps, held by the workers if asked for and if there is room."""
         engine = DaskEngine(self.views, self._options, self._workers, maps, working, self.raw)
-        if keep and engine._fits():
-            hold = _task(parts.hold)
-            held = [hold(rows, engine._placed) for rows in engine._groups]
-            engine._held = engine._workers.persist(held)
+        if keep:
+            engine._keep()
         return engine
+
+    def _keep(self) -> None:
+        """Hold the features of every group where its rows are; where there is no room for them, the rows."""
+        self.stored = self._fits()
+        if self.stored or self._rows_fit():
+            hold = _task(parts.hold if self.stored else parts.hold_rows)
+            self._held = self._results_of(self._workers.made, [hold(rows, self._placed) for rows in self._groups])
 
     def fold(self, function: Callable[[Block, P], S], parameters: P) -> S:
         """Sum ``function(block, parameters)`` over all blocks in float64, in the order of the rows."""
@@ -118,12 +119,21 @@ class DaskEngine:
 
     def _tasks(self, work: Callable[[Any, P], Any], inputs: P) -> list[Any]:
         call = sent((work, inputs))
-        run, on = (_task(parts.run), self._groups) if self._held is None else (_task(parts.run_held), self._held)
-        return [run(rows, self._placed, call) for rows in on]
+        if self._held is None:
+            run = _task(parts.run)
+            return [run(rows, self._placed, call) for rows in self._groups]
+        run, tasks = _task(parts.run_held), []
+        for held, there in zip(self._held, self._workers.beside(self._held), strict=True):
+            with there:
+                tasks.append(run(held, self._placed, call))
+        return tasks
 
     def _results(self, tasks: Sequence[Any]) -> list[Any]:
+        return self._results_of(self._workers.results, tasks)
+
+    def _results_of(self, run: Callable[[Sequence[Any]], list[Any]], tasks: Sequence[Any]) -> list[Any]:
         try:
-            return self._workers.results(tasks)
+            return run(tasks)
         except parts.OddValueError as error:
             raise self.views.arrays[error.view].odd_error(error.found) from None
 
@@ -165,8 +175,10 @@ class DaskEngine:
         """Whether features may be kept beside the rows, which are kept themselves where they take half at most."""
         width, rows = sum(m.n_outputs for m in self.maps), rows_bytes(self.views)
         features = kept_bytes(self.n_samples, width, len(self.maps), self.dtype.itemsize)
-        kept = rows if room_for(2 * rows, self._options, self._workers) else 0
-        return room_for(features + kept, self._options, self._workers)
+        return room_for(features + (rows if self._rows_fit() else 0), self._options, self._workers)
+
+    def _rows_fit(self) -> bool:
+        return room_for(2 * rows_bytes(self.views), self._options, self._workers)
 
 
 def rows_bytes(views: Views) -> int:

@@ -81,6 +81,11 @@ def hold(rows: tuple[Any, ...], setting: Setting) -> Features | Rows:
     return Features(rows[0], shapes, list(engine.blocks.read())) if engine.stored else Rows(*rows)
 
 
+def hold_rows(rows: tuple[Any, ...], setting: Setting) -> Rows:
+    """Rows to be held together."""
+    return Rows(*rows)
+
+
 def added(parts: Sequence[Any]) -> Any:
     """Results of some tasks, added in their order."""
     return total(iter(parts), np)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any
 
 from powerkmeans.exceptions import ClusterError
@@ -46,19 +46,48 @@ class Workers:
         """The same collections, made and kept where they were made for as long as they are referred to."""
         if self._client is None:
             return list(self._dask.persist(*collections, scheduler="threads"))
+        _check_client(self._client)
         return list(self._client.persist(list(collections)))
+
+    def made(self, collections: Sequence[Any]) -> list[Any]:
+        """The same, once all of them are there."""
+        kept = self.persist(collections)
+        if self._client is not None:
+            with self._explaining(futures := needed("distributed", "dask").futures_of(kept)):
+                self._wait(futures)
+                for future in futures:
+                    if future.status == "error":
+                        future.result()
+        return kept
+
+    def beside(self, kept: Sequence[Any]) -> Iterator[AbstractContextManager[Any]]:
+        """Yield, for each that is kept, what lets a task go where it is: a wish, which no death can break."""
+        if self._client is None:
+            yield from (nullcontext() for _ in kept)
+            return
+        _check_client(self._client)
+        found = self._client.who_has(needed("distributed", "dask").futures_of(list(kept)))
+        for one in kept:
+            places = list(found.get(one.key, ()))
+            yield self._dask.annotate(workers=places, allow_other_workers=True) if places else nullcontext()
 
     def results(self, tasks: Sequence[Any]) -> list[Any]:
         """What tasks give, in their order; the error of one ends them all."""
         if self._client is None:
             return list(self._dask.compute(*tasks, scheduler="threads"))
         _check_client(self._client)
-        futures = self._client.compute(list(tasks), optimize_graph=False)
-        try:
+        with self._explaining(futures := self._client.compute(list(tasks), optimize_graph=False)):
             self._wait(futures)
             return list(self._client.gather(futures))
+
+    @contextmanager
+    def _explaining(self, futures: list[Any]) -> Iterator[None]:
+        """Leave nothing running behind an error, which is told in the words of who has a cluster."""
+        try:
+            yield
         except BaseException as error:
-            self._client.cancel(futures)
+            with suppress(Exception):
+                self._client.cancel(futures)
             raise _explained(error) from error
 
     def _wait(self, futures: list[Any]) -> None:
