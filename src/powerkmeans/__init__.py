@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from powerkmeans.choose.number import choose_k
     from powerkmeans.estimators import KernelPowerKMeans, MultiViewPowerKMeans
     from powerkmeans.estimators.explain import explain_views
+    from powerkmeans.estimators.listeners import on_progress
     from powerkmeans.features.size import suggest_n_components
     from powerkmeans.sources import open_source
 
@@ -29,6 +30,7 @@ __all__ = [
     "explain_views",
     "load",
     "metrics",
+    "on_progress",
     "open_source",
     "report",
     "sc",
@@ -46,6 +48,7 @@ _HOMES = {
     "exceptions": None,
     "explain_views": "estimators.explain",
     "metrics": None,
+    "on_progress": "estimators.listeners",
     "open_source": "sources",
     "report": None,
     "sc": None,

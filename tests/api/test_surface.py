@@ -114,6 +114,7 @@ def test_exported_names():
         "explain_views",
         "load",
         "metrics",
+        "on_progress",
         "open_source",
         "report",
         "sc",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import threading
 import time
 from types import TracebackType
@@ -14,6 +13,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from powerkmeans.cli.memory import duration
+from powerkmeans.fitting.progress import Reckoner
 from powerkmeans.support.escapes import printable
 from powerkmeans.types import Iteration
 
@@ -21,12 +21,6 @@ from powerkmeans.types import Iteration
 _PATIENCE, _GUESS_AFTER, _GUESS_FROM = 0.4, 1.0, 0.08
 # titles are padded to this, so that bars stand below each other
 _TITLE = 10
-_RUN = re.compile(r"run (\d+) of (\d+)")
-_ANNEALED = re.compile(r"annealing on (\d+) rows")
-# iterations that a run and the steps on all rows take, about, to weigh one against the other
-_RUN_ITERATIONS, _FINISH_ITERATIONS = 70, 12
-# where the annealing hands over to k-means: this exponent, or that many times the first one
-_LAST_EXPONENT, _LAST_FACTOR = 15.0, 6.0
 
 
 class Bar:
@@ -100,64 +94,21 @@ def _left(elapsed: float, share: float) -> str:
     return f"about {duration(max(1, round(seconds)), digits=0)} left" if seconds >= 0.5 else ""
 
 
-class FitListener:
-    """Puts a fit on a bar: which run, which iteration, exponent, objective, and about how long it will take.
-
-    The annealing ends where k-means takes over, so a run is as far as the logarithm of its exponent is on the way
-    there; runs on a sample and steps on all rows count by the rows that they read.
-    """
+class FitListener(Reckoner):
+    """Puts a fit on a bar: which run, which iteration, exponent, objective, and about how long it will take."""
 
     def __init__(self, bar: Bar, n_samples: int) -> None:
-        self._bar, self._n_samples, self._annealed = bar, n_samples, n_samples
-        self._run, self._n_runs, self._stage = 0, 1, ""
-        self._iteration, self._first = 0, math.nan
-        self._share = 0.0
-
-    def note(self, text: str) -> None:
-        found = _ANNEALED.match(text)
-        if found:
-            self._annealed = int(found[1])
+        super().__init__(lambda progress: None, n_samples)
+        self._bar = bar
 
     def begin(self, stage: str) -> None:
-        found = _RUN.match(stage)
-        if not self._stage:
+        if not self.stage:
             self._bar.start_clock()
-        self._stage, self._iteration, self._first = stage.partition(":")[0], 0, math.nan
-        if found:
-            self._run, self._n_runs = int(found[1]) - 1, int(found[2])
-        else:
-            self._run = self._n_runs
+        super().begin(stage)
 
     def iteration(self, line: Iteration) -> bool:
-        self._iteration += 1
-        self._first = line.s if math.isnan(self._first) else self._first
+        super().iteration(line)
         exponent = f"s {line.s:.3g}" if math.isfinite(line.s) else "k-means"
-        about = f"{self._stage}, iteration {self._iteration}, {exponent}, objective {line.objective:.5g}"
-        self._share = max(self._share, self._done(line.s))  # a bar never goes back
-        self._bar.update(self._share, about)
+        about = f"{self.stage}, iteration {self.iterations}, {exponent}, objective {line.objective:.5g}"
+        self._bar.update(self.share, about)
         return False
-
-    def end(self, text: str) -> None:
-        pass
-
-    def done(self, text: str) -> None:
-        pass
-
-    def _done(self, s: float) -> float:
-        """The share of the whole fit that is done, by the rows that were read and will be."""
-        one = _RUN_ITERATIONS * self._annealed
-        rest = _FINISH_ITERATIONS * self._n_samples
-        if self._run < self._n_runs:
-            done = (self._run + self._of_run(s)) * one
-        else:
-            done = self._n_runs * one + rest * self._iteration / (self._iteration + _FINISH_ITERATIONS / 2)
-        return done / (self._n_runs * one + rest)
-
-    def _of_run(self, s: float) -> float:
-        """How far a run is by its exponent; by its iterations where that does not move."""
-        if not math.isfinite(s):
-            return 0.95
-        last = max(_LAST_EXPONENT, _LAST_FACTOR * abs(self._first))
-        way = math.log(last / abs(self._first))
-        by_exponent = math.log(max(s / self._first, 1.0)) / way if way > 0 else 0.0
-        return min(0.95, max(by_exponent, self._iteration / (4 * _RUN_ITERATIONS)))

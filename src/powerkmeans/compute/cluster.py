@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Generator, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -129,7 +129,7 @@ class DaskEngine:
         return tasks
 
     def _results(self, tasks: Sequence[Any]) -> list[Any]:
-        return self._results_of(self._workers.results, tasks)
+        return self._results_of(partial(self._workers.results, n_rows=self.n_samples), tasks)
 
     def _results_of(self, run: Callable[[Sequence[Any]], list[Any]], tasks: Sequence[Any]) -> list[Any]:
         try:

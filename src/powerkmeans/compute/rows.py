@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from powerkmeans.compute.blocks import RowBlocks, mapped, rows_per_block, zeroed
 from powerkmeans.compute.options import EngineOptions
 from powerkmeans.compute.passes import available_passes, fastest
+from powerkmeans.compute.progress import counted
 from powerkmeans.compute.sampling import draw_sample
 from powerkmeans.support.memory import can_keep
 from powerkmeans.types import A, Array, Block, Blocks, Executor, FeatureMap, P, RowSample, S, T, Views
@@ -94,7 +95,7 @@ class RowEngine:
     def fold(self, function: Callable[[Block, P], S], parameters: P) -> S:
         """Sum ``function(block, parameters)`` over all blocks in float64, in the order of the rows."""
         with closing(self._executor.run(*self._work(function, parameters))) as parts:
-            return self._executor.fetch(total(parts, self._executor.xp))
+            return self._executor.fetch(total(counted(parts, len(self.blocks), self.n_samples), self._executor.xp))
 
     def on_parts(self, work: Callable[[RowEngine, P], A], inputs: P) -> A:
         """What ``work`` gives for these rows, which are one part."""

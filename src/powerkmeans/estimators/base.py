@@ -90,7 +90,7 @@ class PowerKMeansBase(
         check_rows_of_engine(views, settings.engine)
         journal = open_journal(*files, views, settings, self.random_state)
         seed = draw_seed(self.random_state) if journal is None else journal.seed
-        listener = make_listener(self, X, settings.verbose)
+        listener = make_listener(self, X, settings.verbose, int(views.arrays[0].shape[0]))
         with kept_in(journal):
             fitted = fit_views(kept_rows(views, settings.engine), settings, seed, listener)
         found = findings(fitted, advice=settings.advice)

@@ -8,18 +8,21 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Protocol
 
+from powerkmeans.compute.progress import hearing_rows
 from powerkmeans.types import Iteration
 
 
 class Listener(Protocol):
     """Told of every stage: its beginning, its iterations, its end.
 
-    ``iteration`` returns True to stop the stage. ``note`` is for what is said once, ``done`` ends the fit.
+    ``iteration`` returns True to stop the stage. ``rows`` tells which share of a pass over how many rows is done,
+    ``note`` is for what is said once, ``done`` ends the fit.
     """
 
     def note(self, text: str) -> None: ...
     def begin(self, stage: str) -> None: ...
     def iteration(self, line: Iteration) -> bool: ...
+    def rows(self, share: float, n_rows: int) -> None: ...
     def end(self, text: str) -> None: ...
     def done(self, text: str) -> None: ...
 
@@ -36,6 +39,9 @@ class Silent:
     def iteration(self, line: Iteration) -> bool:
         """Go on."""
         return False
+
+    def rows(self, share: float, n_rows: int) -> None:
+        """Say nothing."""
 
     def end(self, text: str) -> None:
         """Say nothing."""
@@ -54,7 +60,8 @@ def hearing(listener: Listener) -> Iterator[None]:
     """Let ``listener`` hear of the parts of what runs inside."""
     token = _HEARING.set(listener)
     try:
-        yield
+        with hearing_rows(None if listener is SILENT else listener.rows):
+            yield
     finally:
         _HEARING.reset(token)
 

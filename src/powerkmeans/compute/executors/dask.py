@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any
 
+from powerkmeans.compute.progress import tell_share
 from powerkmeans.exceptions import ClusterError
 from powerkmeans.sources.columns import needed
 
@@ -71,13 +72,13 @@ class Workers:
             places = list(found.get(one.key, ()))
             yield self._dask.annotate(workers=places, allow_other_workers=True) if places else nullcontext()
 
-    def results(self, tasks: Sequence[Any]) -> list[Any]:
-        """What tasks give, in their order; the error of one ends them all."""
+    def results(self, tasks: Sequence[Any], n_rows: int = 0) -> list[Any]:
+        """What tasks give, in their order; the error of one ends them all. They go over so many rows."""
         if self._client is None:
             return list(self._dask.compute(*tasks, scheduler="threads"))
         _check_client(self._client)
         with self._explaining(futures := self._client.compute(list(tasks), optimize_graph=False)):
-            self._wait(futures)
+            self._wait(futures, n_rows)
             return list(self._client.gather(futures))
 
     @contextmanager
@@ -90,15 +91,17 @@ class Workers:
                 self._client.cancel(futures)
             raise _explained(error) from error
 
-    def _wait(self, futures: list[Any]) -> None:
+    def _wait(self, futures: list[Any], n_rows: int = 0) -> None:
         """Wait for all, unless an error comes first or nobody is left who could go on."""
         distributed = needed("distributed", "dask")
         waiting, alone_since = set(futures), None
+        tell_share(0, len(futures), n_rows)
         while waiting:
             try:
                 done, waiting = distributed.wait(waiting, timeout=LOOK_SECONDS, return_when="FIRST_COMPLETED")
             except TimeoutError:
                 done = set()
+            tell_share(len(futures) - len(waiting), len(futures), n_rows)
             if any(future.status in ("error", "cancelled", "lost") for future in done):
                 return  # gathering raises it
             alone_since = self._alone_since(alone_since) if not done else None
