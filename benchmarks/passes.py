@@ -23,8 +23,8 @@ from benchmarks.machine import bytes_per_second, flops_per_second, pair_seconds
 from benchmarks.report import machine, print_table, write_lines
 from powerkmeans.compute.blas import single_threaded_blas
 from powerkmeans.compute.engine import open_engine
-from powerkmeans.compute.rows import RowEngine
 from powerkmeans.compute.passes import available_passes, run_pass
+from powerkmeans.compute.rows import RowEngine
 from powerkmeans.engines import NumpyOptions
 from powerkmeans.features.maps.centred import CentredMap, make_centred
 from powerkmeans.features.maps.fourier import make_fourier

@@ -16,7 +16,7 @@ import powerkmeans
 from benchmarks.fuzz import kinds
 from benchmarks.fuzz.kinds import Kind, a_view, count, data, number, words
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
-from powerkmeans.engines import NumpyOptions
+from powerkmeans.engines import DaskOptions, NumpyOptions
 
 Call = Callable[[str, Any], Any]
 K = 3
@@ -59,7 +59,9 @@ class Entry:
 
 
 def _no_engine(value: Any) -> bool:
-    return not isinstance(value, NumpyOptions) and words("auto", "numpy", "compiled").forbidden(value)
+    return not isinstance(value, (DaskOptions, NumpyOptions)) and words("auto", "numpy", "compiled").forbidden(
+        value
+    )
 
 
 _AUTO_COUNT = count(1, "auto", valid=(1, np.int64(5)))
@@ -96,6 +98,11 @@ KINDS: dict[str, Kind] = {
     "view_baseline": words("gaussian", None),
     "noise_threshold": kinds.OPTIONAL_SHARE,
     "out": kinds.OPTIONAL_FILE,
+    "checkpoint": kinds.OPTIONAL_FILE,
+    "resume_from": kinds.OPTIONAL_FILE,
+    "callback": Kind(lambda v: not callable(v), (print,), named=False),
+    "client": data(None),
+    "rows_per_task": count(1, None, valid=(1, 1000)),
     "path": kinds.FILE,
     "k_min": count(2, valid=(2,)),
     "k_max": count(2, valid=(2, 4)),
@@ -166,6 +173,8 @@ OWN_KINDS: dict[tuple[str, str], Kind] = {
     ("SensitivityDisplay.from_estimator", "y"): data(None, LABELS, named=False),
     ("DimensionDisplay.from_estimator", "y"): data(None, LABELS, named=False),
     ("NumpyOptions", "kernel"): words("auto", "numpy", "compiled"),
+    ("DaskOptions", "kernel"): words("auto", "numpy", "compiled"),
+    ("DaskOptions", "memory_budget"): count(0, None, valid=(0, 2**40)),
     ("critical_exponent", "reference_distance"): number(
         lambda x: 0 < x < np.inf, "global", "median", valid=(1.0,)
     ),
@@ -280,19 +289,27 @@ def _functions() -> Iterator[Entry]:
         "normalized_mutual_info": {"y_true": LABELS, "y_pred": LABELS},
         "purity": {"y_true": LABELS, "y_pred": LABELS},
         "write_report": {"path": "page.html", "estimator": fitted(False), "X": ROWS, "overwrite": True},
+        "DaskOptions": {},
         "NumpyOptions": {},
     }
     for function in public_functions():
         name = function.__name__
         if name == "cluster":
             yield Entry(name, function, _cluster)
+        elif name == "on_progress":
+            yield Entry(name, function, _heard)
         else:
             yield Entry(name, function, partial(_with, function, right[name]))
 
 
+def _heard(parameter: str, value: Any) -> Any:
+    with powerkmeans.on_progress(**{parameter: value}):
+        return None
+
+
 def public_functions() -> list[Callable[..., Any]]:
     """Functions of the package and of its public modules, and the options of the engine."""
-    found: list[Any] = [NumpyOptions]
+    found: list[Any] = [NumpyOptions, DaskOptions]
     for module in (powerkmeans, *MODULES.values()):
         found += [getattr(module, name) for name in module.__all__]
     return [f for f in found if callable(f) and f not in (KernelPowerKMeans, MultiViewPowerKMeans)]

@@ -19,8 +19,8 @@ import numpy as np
 from benchmarks.theorems.sets import ENGINE, Plan
 from benchmarks.theorems.verdicts import Floats, Row, Statement, Table, most_verdict, of
 from powerkmeans.compute.engine import open_engine
-from powerkmeans.compute.rows import RowEngine
 from powerkmeans.compute.passes import run_pass
+from powerkmeans.compute.rows import RowEngine
 from powerkmeans.features.kernels import KERNELS
 from powerkmeans.features.maps.fourier import make_fourier
 from powerkmeans.features.maps.identity import IdentityMap

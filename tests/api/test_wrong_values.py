@@ -86,7 +86,7 @@ def test_every_parameter_has_a_kind():
     assert {*KINDS, *(parameter for _, parameter in OWN_KINDS)} == known, "a kind that nothing has any more"
 
 
-VALID = ["suggest_n_components", "NumpyOptions", "purity", "normalized_mutual_info", "open_source"]
+VALID = ["suggest_n_components", "NumpyOptions", "DaskOptions", "purity", "normalized_mutual_info", "open_source"]
 VALID += ["KernelPowerKMeans(learning)", "MultiViewPowerKMeans(learning)"]
 
 

@@ -67,7 +67,6 @@ def refused(path, match):
         ("map0.normalization", np.full((6, 6), np.inf), "'map0.normalization' holds numbers outside"),
         ("labels", np.full(9, 3, dtype=np.int32), r"'labels' holds numbers outside \[0, 2\]"),
         ("labels", np.full(9, -1, dtype=np.int32), r"'labels' holds numbers outside \[0, 2\]"),
-        ("labels", np.zeros(0, dtype=np.int32), "it has no labels"),
         ("labels", np.array(["a"] * 9), "'labels' is not an array of plain numbers"),
         ("labels", np.array([None] * 9), "'labels' is not an array of plain numbers"),
         ("view_weights", np.array([0.5]), "'view_weights' must add up to 1"),
