@@ -334,3 +334,32 @@ def test_warnings_of_the_library_become_notes(run, table):
     done = run("fit", table, "--id", "id", "-k", K, "--max-iter", 3, "--json", *LANDMARKS)
     assert done.code == 0
     assert any("did not converge in max_iter=3" in note for note in json.loads(done.out)["notes"])
+
+
+def test_a_fit_goes_on_from_a_checkpoint(run, table, tmp_path, monkeypatch):
+    """Cut short, and begun again by the same command: the answer of a run that nobody cut."""
+    from powerkmeans.fitting import checkpoints
+    from powerkmeans.fitting.task import Task
+
+    monkeypatch.setattr(checkpoints, "ITERATIONS", 1)
+    monkeypatch.setattr(checkpoints, "SECONDS", 0.0)
+    path, run_pass, count = tmp_path / "state", Task.run_pass, iter(range(10**6))
+
+    def cut(self, parameters, s):
+        if next(count) == 25:
+            raise KeyboardInterrupt
+        return run_pass(self, parameters, s)
+
+    arguments = ("fit", table, "-k", 3, "--seed", 0, "--no-report")
+    run(*arguments, "-o", "whole")
+    with monkeypatch.context() as patch:
+        patch.setattr(Task, "run_pass", cut)
+        assert run(*arguments, "-o", "cut", "--checkpoint", path).code != 0
+    assert path.exists()
+    assert run(*arguments, "-o", "cut", "--checkpoint", path).code == 0
+    assert not path.exists()
+    assert (tmp_path / "cut/labels.csv").read_text() == (tmp_path / "whole/labels.csv").read_text()
+    path.write_text("something else")
+    done = run(*arguments, "-o", "other", "--checkpoint", path)
+    assert done.code != 0
+    assert "not a checkpoint" in done.err

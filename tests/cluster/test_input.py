@@ -213,6 +213,29 @@ def test_nothing_of_all_rows_comes_to_this_machine(rows, monkeypatch):
     assert model.labels_.chunks == ((200, 200, 200),)
 
 
+def test_what_else_takes_such_rows(rows):
+    from powerkmeans import KernelPowerKMeans, choose_k, open_source
+    from powerkmeans.report import write_report
+
+    lazy = da.from_array(rows, chunks=(100, 6))
+    source = open_source(lazy, columns=[4, 0])
+    assert source.shape == (600, 2)
+    assert np.array_equal(np.concatenate(list(source.blocks(170))), rows[:, [4, 0]])
+    assert np.array_equal(source.take(np.array([3, 411])), rows[[3, 411]][:, [4, 0]])
+    expected = quick(3, random_state=0).fit(rows[:, [4, 0]]).labels_
+    assert np.array_equal(quick(3, random_state=0).fit(source).labels_.compute(), expected)
+    assert choose_k(lazy, k_max=5, random_state=0).k == choose_k(rows, k_max=5, random_state=0).k
+    with pytest.raises(TypeError, match="Dask has these"):
+        write_report("page.html", KernelPowerKMeans(3, random_state=0).fit(rows), lazy)
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("agg")
+    from powerkmeans.plotting import EmbeddingDisplay
+
+    model = quick(3, random_state=0).fit(lazy)
+    assert len(EmbeddingDisplay.from_estimator(model, lazy, max_samples=50).labels) == 50
+    assert len(EmbeddingDisplay.from_estimator(model, lazy).labels) == 600
+
+
 def test_a_far_value_is_told_by_view_row_and_column(rows):
     spoilt = rows.copy()
     spoilt[571, 4] = np.nan

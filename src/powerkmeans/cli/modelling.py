@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -133,21 +134,33 @@ def _value(text: str) -> Any:
     return text if isinstance(value, float) and value != value else value  # noqa: PLR0124 - NaN
 
 
-def fit_estimator(inputs: Inputs, parameters: dict[str, Any], terminal: Terminal) -> Any:
-    """Fit the estimator for one view or for several, with a bar and warnings as notes."""
+def fit_estimator(
+    inputs: Inputs, parameters: dict[str, Any], terminal: Terminal, checkpoint: str | None = None
+) -> Any:
+    """Fit the estimator for one view or for several, with a bar and warnings as notes.
+
+    A checkpoint is gone on from if it is there.
+    """
     n_samples, k = inputs.samples.n_samples, parameters["n_clusters"]
     if n_samples < k:
         raise UserError(f"There are {n_samples} samples, fewer than the {k} clusters that -k asks for.")
     estimator = (MultiViewPowerKMeans if inputs.several else KernelPowerKMeans)(**parameters)
     with terminal.bar("Fitting") as bar, terminal.hearing_warnings(), listening(FitListener(bar, n_samples)):
         bar.wait("preparing")
-        return fitted(estimator, inputs.X)
+        return fitted(estimator, inputs.X, **_files(checkpoint))
 
 
-def fitted(estimator: Any, X: Any) -> Any:
+def _files(checkpoint: str | None) -> dict[str, str]:
+    if checkpoint is None:
+        return {}
+    begun = os.path.exists(checkpoint) and os.path.getsize(checkpoint) > 0
+    return {"resume_from" if begun else "checkpoint": checkpoint}
+
+
+def fitted(estimator: Any, X: Any, **files: str) -> Any:
     """Fit; what the library has to say against the data is the user's to mend."""
     try:
-        return estimator.fit(X)
+        return estimator.fit(X, **files)
     except (ValueError, TypeError) as error:
         raise UserError(str(error)) from error
     except MemoryError as error:

@@ -16,6 +16,7 @@ from powerkmeans.objective.space import gram_matrix
 from powerkmeans.objective.updates import column_scale
 from powerkmeans.plotting.checks import check_model, has_typicality
 from powerkmeans.plotting.style import Axes, Figure, Palette, bare, halo, needed, one_axes, palette_of, small
+from powerkmeans.sources.dask import are_lazy
 from powerkmeans.support.values import SHARE, integer, integers, numbers, same_length, word, wrong
 from powerkmeans.types import Array, Block, Views
 
@@ -193,7 +194,7 @@ class EmbeddingDisplay:
 
 def _some(views: Views, engine: object, size: int) -> Views:
     """At most ``size`` of the samples, by content."""
-    if views.arrays[0].shape[0] <= size:
+    if views.arrays[0].shape[0] <= size and not are_lazy(views):
         return views
     sample = open_engine(engine, views).sample(size, seed=0)
     return Views(views.names, sample.views, np.ones(len(sample.weight), dtype=views.dtype), sample.present)

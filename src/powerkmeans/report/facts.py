@@ -28,6 +28,7 @@ from powerkmeans.report.samples import (
     summarise,
     take_rows,
 )
+from powerkmeans.sources.dask import are_lazy
 from powerkmeans.support.values import naming, wrong
 from powerkmeans.types import Array, Views
 
@@ -81,6 +82,10 @@ def gather(
 ) -> Facts:
     """Ask the model about all rows and read the original ones once."""
     views = estimator._check_new(X, present, None)
+    if are_lazy(views):
+        raise TypeError(
+            "A report reads its rows on this machine, but Dask has these; give it some: X[:100_000].compute()."
+        )
     n_samples = len(views.weight)
     _check_training(estimator, n_samples)
     ids = _given_ids(given.ids, X, n_samples)

@@ -9,7 +9,8 @@ import numpy as np
 
 from powerkmeans.sources.arrow import open_arrow_table, open_dataset
 from powerkmeans.sources.arrow_files import FORMATS, open_arrow
-from powerkmeans.sources.columns import Columns, as_columns, needed
+from powerkmeans.sources.columns import Columns, as_columns, needed, positions
+from powerkmeans.sources.dask import is_dask, open_dask
 from powerkmeans.sources.disk import shortened
 from powerkmeans.sources.npy import open_array, open_npy
 from powerkmeans.sources.source import Source
@@ -24,7 +25,7 @@ def open_source(path_or_object: Any, *, columns: Any = None) -> Source:
     path_or_object : str, path or object
         A ``.npy`` file, a ``.parquet``, ``.arrow`` or ``.feather`` file, a folder of such files (partitioned or
         not), a ``.zarr`` folder; or a 2-D NumPy array or memory map, a pyarrow ``Table`` or ``Dataset``, a Zarr
-        array.
+        array, an array or data frame of Dask.
     columns : list of str or int, default=None
         Names (Parquet and Arrow) or positions of the columns to use, in this order. ``None`` uses all, those
         of a partitioned data set's folders included.
@@ -78,6 +79,10 @@ def _open_file(path: str, columns: Columns) -> Source:
 def _open_object(given: Any, columns: Columns) -> Source:
     if isinstance(given, np.ndarray):
         return open_array(given, columns)
+    if is_dask(given):
+        table = open_dask(given, "dask table")
+        chosen = positions(columns, table.name, table.column_names, table.shape[1])
+        return table if columns is None else table.choose(list(chosen))
     package = type(given).__module__.split(".")[0]  # who has such an object has imported its package
     if package == "pyarrow":
         if isinstance(given, needed("pyarrow", "arrow").Table):
@@ -87,6 +92,6 @@ def _open_object(given: Any, columns: Columns) -> Source:
     if package == "zarr" and isinstance(given, needed("zarr", "zarr").Array):
         return open_zarr_array(given, columns)
     raise TypeError(
-        f"open_source takes a path, a NumPy array, a pyarrow Table or Dataset, or a Zarr array. Got {given!r:.40} "
-        f"({type(given).__module__}.{type(given).__name__}) instead."
+        "open_source takes a path, a NumPy array, a pyarrow Table or Dataset, a Zarr array, or a table of Dask. "
+        f"Got {given!r:.40} ({type(given).__module__}.{type(given).__name__}) instead."
     )

@@ -91,11 +91,14 @@ def fit_and_write(
 ) -> None:
     """Fit, find out about the clusters, write everything at once, and sum it up."""
     terminal, watch = plan.terminal, plan.watch
-    estimator = watch.time("fit", lambda: fit_estimator(inputs, parameters, terminal))
+    checkpoint = options.get("checkpoint")
+    estimator = watch.time("fit", lambda: fit_estimator(inputs, parameters, terminal, checkpoint))
     bundle = watch.time("describe", lambda: described(estimator, inputs, reading, options["outliers"], terminal))
     start = time.perf_counter()
     with plan.outputs.staged() as folder:
         write_all(bundle, inputs, folder, plan)
+    if checkpoint is not None:  # of a fit that has come to its end
+        Path(checkpoint).unlink(missing_ok=True)
     if plan.outputs.removed:
         terminal.note(
             f"{listed(plan.outputs.removed)} of the earlier run in {str(plan.outputs.folder)!r} removed."

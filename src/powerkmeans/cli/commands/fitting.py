@@ -61,6 +61,12 @@ clusters_option = click.option(
 )
 @click.option("--overwrite", is_flag=True, help="Replace files that exist.")
 @click.option(
+    "--checkpoint",
+    metavar="FILE",
+    type=click.Path(),
+    help="Write the state of the fit there as it goes, and go on from it if it is there; removed at the end.",
+)
+@click.option(
     "--advice/--no-advice",
     default=True,
     show_default=True,
