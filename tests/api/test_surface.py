@@ -29,7 +29,7 @@ LAYERS = [
     ["fitting"],
     ["advice"],
     ["estimators"],
-    ["choose", "sc"],
+    ["choose", "protocol", "sc"],
     ["plotting", "report"],
     ["__init__"],
     ["cli"],
