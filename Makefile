@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: demo test test-cluster test-studies test-processors test-emulated test-sanitized test-threadpoolctl lint format bench bench-processors bench-speedups bench-ablation bench-scaling bench-startup bench-peers bench-starts bench-noise bench-noise-columns bench-graph bench-neighbors bench-graph-rules bench-map-scaling bench-raw bench-profile bench-choose-k bench-report noise study theorems paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures docs dist dist-test clean help
+.PHONY: demo test test-cluster test-studies test-processors test-emulated test-sanitized test-threadpoolctl lint format bench bench-processors bench-speedups bench-ablation bench-scaling bench-cluster bench-startup bench-peers bench-starts bench-noise bench-noise-columns bench-graph bench-neighbors bench-graph-rules bench-map-scaling bench-raw bench-profile bench-choose-k bench-report noise study theorems paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures docs dist dist-test clean help
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -87,6 +87,10 @@ bench-ablation: $(VENV)/.run  ## a fit without each of its rules of thumb
 
 bench-scaling: $(VENV)/.run  ## passes up to ten million rows; a fit to a 6 GB file in 512 MB
 	$(BIN)/python -m benchmarks.scaling
+
+bench-cluster: $(VENV)/.run  ## the engine on Dask: overhead, throughput beside threads, dask-ml; 50 GB and their memory
+	$(BIN)/python -m benchmarks.cluster
+	$(BIN)/python -m benchmarks.cluster_memory --picture docs/images/cluster_memory.svg
 
 bench-startup: $(VENV)/.run  ## how long imports and the command's help take
 	$(BIN)/python -m benchmarks.startup

@@ -28,8 +28,8 @@ from powerkmeans.types import A, Array, Block, FeatureMap, P, RowSample, S, T, V
 
 # a task that takes less time than this is not worth its while
 TASK_SECONDS = 0.1
-# what is reckoned for one number of a row and one cluster, and for making the features of a row
-_NUMBER_SECONDS, _ROW_SECONDS = 1.5e-10, 5e-7
+# what is reckoned for one number of a row and one cluster, for a row, and for making the features of a row
+_NUMBER_SECONDS, _ROW_SECONDS, _MAP_SECONDS = 1e-10, 5e-8, 5e-7
 # bytes of rows or features that a task works on, unless a single chunk has more
 TASK_BYTES = 2**28
 # groups, beyond which more rows make larger ones: every task costs the scheduler about a millisecond
@@ -167,7 +167,8 @@ class DaskEngine:
 
     def _rows_per_task(self) -> int:
         row_bytes = self._width() * self.dtype.itemsize
-        seconds = self._width() * (8 + self._setting.working) * _NUMBER_SECONDS + _ROW_SECONDS
+        each = _ROW_SECONDS if self.stored or not self.maps else _MAP_SECONDS
+        seconds = self._width() * (8 + self._setting.working / 4) * _NUMBER_SECONDS + each
         rows = min(TASK_SECONDS / seconds, max(1, TASK_BYTES / row_bytes))
         return max(1, math.ceil(rows), math.ceil(self.n_samples / MOST_GROUPS))
 
