@@ -90,7 +90,7 @@ bench-scaling: $(VENV)/.run  ## passes up to ten million rows; a fit to a 6 GB f
 
 bench-cluster: $(VENV)/.run  ## the engine on Dask: overhead, throughput beside threads, dask-ml; 50 GB and their memory
 	$(BIN)/python -m benchmarks.cluster
-	$(BIN)/python -m benchmarks.cluster_memory --picture docs/images/cluster_memory.svg
+	$(BIN)/python -m benchmarks.cluster_memory --picture docs/images/cluster_memory.png
 
 bench-startup: $(VENV)/.run  ## how long imports and the command's help take
 	$(BIN)/python -m benchmarks.startup

@@ -2,10 +2,10 @@
 
 python -m benchmarks.cluster [--only overhead throughput peer]
 
-A local cluster of one and of two processes with one thread each. Overhead is a pass over next to nothing, in 10,
-100 and 1000 chunks: as they are bound together by default, and with a task for each. Throughput is rows a second of
-passes over features that workers hold, beside those of one machine with as many threads, taking turns. dask-ml's
-KMeans (pip install dask-ml) and ours in the same space go over the same rows, which workers hold.
+A local cluster of one and of two processes with one thread each. Overhead is a pass over next to nothing, in
+10, 100 and 1000 chunks: as they are bound together by default, and with a task for each. Throughput is rows a
+second of passes over features that workers hold, beside those of one machine with as many threads, taking turns.
+KMeans of dask-ml (pip install dask-ml) and ours in the same space go over the same rows, which workers hold.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -22,7 +22,7 @@ import numpy as np
 from distributed import Client, LocalCluster, wait
 
 from benchmarks.passes import pass_input
-from benchmarks.report import machine, print_table, write_lines
+from benchmarks.report import machine, print_table, read_lines, write_lines
 from powerkmeans import KernelPowerKMeans
 from powerkmeans.compute.engine import open_engine
 from powerkmeans.compute.passes import run_pass
@@ -161,7 +161,26 @@ def measure_peer() -> list[dict[str, Any]]:
                         "cost": cost,
                     }
                 )
+        begin = array[:k].compute().astype(np.float64)
+        hard = {"feature_map": "identity", "s_init": -np.inf, "tol": 0.0, "advice": False, "random_state": 0}
+        for name, make in {
+            "dask-ml": lambda most: KMeans(k, init=begin, tol=0.0, max_iter=most, random_state=0),
+            "powerkmeans": lambda most: KernelPowerKMeans(k, init=begin, max_iter=most, **hard),
+        }.items():
+            rows.append({"what": "iteration", "method": name, "seconds": iteration_seconds(make, array)})
     return rows
+
+
+def iteration_seconds(make: Callable[[int], Any], array: Any) -> float:
+    """Time of a k-means step from given centres: a fit of some less a fit of few."""
+    seconds, done = [], []
+    for most in (2, 22):
+        model = make(most)
+        start = time.perf_counter()
+        model.fit(array)
+        seconds.append(time.perf_counter() - start)
+        done.append(int(model.n_iter_))
+    return (seconds[1] - seconds[0]) / max(1, done[1] - done[0])
 
 
 def show(rows: list[dict[str, Any]]) -> None:
@@ -194,6 +213,8 @@ def main() -> None:
     for name, value in machine().items():
         print(f"{name}: {value}")
     show(rows)
+    measured = {row["what"] for row in rows}
+    rows = [*(row for row in read_lines("cluster") if row["what"] not in measured), *rows]  # the rest stays
     print(f"written to {write_lines('cluster', rows)}")
 
 

@@ -30,10 +30,10 @@ from powerkmeans.types import A, Array, Block, FeatureMap, P, RowSample, S, T, V
 TASK_SECONDS = 0.1
 # what is reckoned for one number of a row and one cluster, for a row, and for making the features of a row
 _NUMBER_SECONDS, _ROW_SECONDS, _MAP_SECONDS = 1e-10, 5e-8, 5e-7
-# bytes of rows or features that a task works on, unless a single chunk has more
-TASK_BYTES = 2**28
 # groups, beyond which more rows make larger ones: every task costs the scheduler about a millisecond
 MOST_GROUPS = 512
+# bytes of rows or features of a group, whatever their number, unless a single chunk has more
+TASK_BYTES = 2**28
 # results that one task adds
 FAN_IN = 16
 
@@ -169,8 +169,8 @@ class DaskEngine:
         row_bytes = self._width() * self.dtype.itemsize
         each = _ROW_SECONDS if self.stored or not self.maps else _MAP_SECONDS
         seconds = self._width() * (8 + self._setting.working / 4) * _NUMBER_SECONDS + each
-        rows = min(TASK_SECONDS / seconds, max(1, TASK_BYTES / row_bytes))
-        return max(1, math.ceil(rows), math.ceil(self.n_samples / MOST_GROUPS))
+        rows = max(TASK_SECONDS / seconds, self.n_samples / MOST_GROUPS)
+        return max(1, math.ceil(min(rows, TASK_BYTES / row_bytes)))
 
     def _fits(self) -> bool:
         """Whether features may be kept beside the rows, which are kept themselves where they take half at most."""
