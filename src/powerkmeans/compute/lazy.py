@@ -26,7 +26,7 @@ def lazy_answers(answer: Answer, views: Views, engine: object, dtype: Any, width
     """What ``answer(views=..., engine=...)`` says of each chunk, with a column or with ``width`` of them."""
     dask_array = needed("dask.array", "dask")
     arrays, masks = [source.array for source in views.arrays], [] if views.present is None else [views.present]
-    tell = partial(_told, names=tuple(source.name for source in views.arrays), keys=views.names, width=width)
+    tell = partial(answers, names=tuple(source.name for source in views.arrays), keys=views.names, width=width)
     shape: dict[str, Any] = {"drop_axis": 1} if width is None else {"chunks": (arrays[0].chunks[0], (width,))}
     return dask_array.map_blocks(
         tell,
@@ -39,7 +39,7 @@ def lazy_answers(answer: Answer, views: Views, engine: object, dtype: Any, width
     )
 
 
-def _told(
+def answers(
     *parts: Any,
     answer: Answer,
     names: tuple[str, ...],

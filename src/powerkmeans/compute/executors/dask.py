@@ -21,6 +21,8 @@ LOOK_SECONDS, PATIENCE_SECONDS = 5.0, 60.0
 # share of the memory of all workers that rows and features may take: these are not spread evenly, and tasks need
 # some
 KEPT_SHARE = 0.4
+# bytes that a worker without a limit is reckoned to have
+UNLIMITED = 2**32
 
 
 class Workers:
@@ -41,7 +43,7 @@ class Workers:
         if self._client is None:
             return None
         found = self._client.scheduler_info(n_workers=-1)["workers"].values()
-        return int(KEPT_SHARE * sum(worker["memory_limit"] or 0 for worker in found))
+        return int(KEPT_SHARE * sum(worker["memory_limit"] or UNLIMITED for worker in found))
 
     def persist(self, collections: Sequence[Any]) -> list[Any]:
         """The same collections, made and kept where they were made for as long as they are referred to."""
