@@ -8,6 +8,7 @@ these are added with ``+`` in any order, and :func:`update` moves the centroids,
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
 from typing import Any
@@ -15,7 +16,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from powerkmeans.inputs.tables import is_several
 from powerkmeans.models.answers import model_statistics
+from powerkmeans.models.model import Model
 from powerkmeans.objective.updates import objective_value, shift_norms, updated
 from powerkmeans.solver.mm import spread_within
 from powerkmeans.types import PassStatistics
@@ -59,8 +62,32 @@ def block_sums(model: Any, X: Any, sample_weight: Any = None, present: Any = Non
     fitted = model._fit.model
     if fitted.problem.dual:
         raise ValueError("feature_map='exact' has no centroids but its training rows; use 'nystroem' or 'rff'.")
+    if _is_empty(X) or (sample_weight is not None and not np.any(sample_weight)):
+        return _nothing(fitted)
     views = model._check_new(X, present, sample_weight)
     return model_statistics(replace(fitted, s=-math.inf), views, model.engine, precise=False)
+
+
+def _is_empty(X: Any) -> bool:
+    """Whether a block has no rows, as partitions may."""
+    tables = (list(X.values()) if isinstance(X, Mapping) else list(X)) if is_several(X) else [X]
+    first = next((table for table in tables if table is not None), None)
+    return first is not None and hasattr(first, "shape") and first.shape[0] == 0
+
+
+def _nothing(fitted: Model) -> PassStatistics:
+    """The sums of no rows."""
+    (k, width), n_views = fitted.parameters.centers.shape, len(fitted.problem.scatter)
+    per_view = [np.zeros((k, n_views)) for _ in range(3)]
+    return PassStatistics(
+        mass=per_view[0],
+        moment=np.zeros((k, width)),
+        scatter=per_view[1],
+        residual=per_view[2],
+        sizes=np.zeros(k),
+        loss=np.zeros(()),
+        hard_cost=np.zeros(()),
+    )
 
 
 def update(model: Any, sums: PassStatistics) -> tuple[Any, float]:
@@ -86,6 +113,10 @@ def update(model: Any, sums: PassStatistics) -> tuple[Any, float]:
     check_is_fitted(model)
     result = model._fit
     problem, old = result.model.problem, result.model.parameters
+    if not isinstance(sums, PassStatistics) or sums.moment.shape != old.centers.shape:
+        raise ValueError("sums are not those of block_sums under this model.")
+    if not float(np.sum(sums.sizes)) > 0:
+        raise ValueError("sums are those of no rows.")
     new = updated(old, sums, problem)
     spread = spread_within(sums, new, problem)
     moved = float(np.max(shift_norms(old, new, problem)))

@@ -64,8 +64,10 @@ class Views(NamedTuple):
 
     @property
     def total_weight(self) -> float:
-        shared = getattr(self.weight, "strides", None) == (0,)  # a weight that all rows have is not added by row
-        return float(len(self.weight) * self.weight[0] if shared else np.sum(self.weight, dtype=np.float64))
+        if hasattr(self.weight, "total"):  # of rows that are elsewhere
+            return float(self.weight.total)
+        same = self.weight.strides == (0,)  # for all rows, which need not be added
+        return float(len(self.weight) * self.weight[0] if same else np.sum(self.weight, dtype=np.float64))
 
     def alone(self, index: int) -> Views:
         """One view by itself, rows that it lacks at weight zero."""
@@ -118,6 +120,9 @@ class Sums:
 
     def __add__(self, other: Self) -> Self:
         return type(self)(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+    def __radd__(self, zero: int) -> Self:  # so that ``sum`` adds them
+        return self
 
     def __mul__(self, factor: float) -> Self:
         return type(self)(*(getattr(self, f.name) * factor for f in fields(self)))
@@ -247,10 +252,9 @@ class Iteration(NamedTuple):
 class SolverResult(NamedTuple):
     """Where a run ended and how it got there.
 
-    A run that settled ends at the state that its last pass saw, without the step that was too small to matter, and
-    ``sums`` are those of that pass, at the exponent of the last line of the history. Others end with a step that
-    no pass has seen yet, and have None: those that were cut short or handed over, those that explain all of the
-    scatter, whose last digits count, and those whose view weights still turned.
+    A run that settled ends at the state that its last pass saw, and ``sums`` are those of that pass, at the
+    exponent of the last line. Others end with a step that no pass has seen yet, and have None: those that were cut
+    short or handed over, that explain all of the scatter, or whose view weights still turned.
     """
 
     parameters: Parameters
@@ -274,10 +278,8 @@ class FeatureMap(Protocol):
     A call gets the rows of one block, (b, d), absent ones zero, and gives (b, ``n_outputs``). It runs in whichever
     thread has the block, several at once, once per block and pass where features are not stored. ``xp`` is the
     namespace of the map's arrays and of the rows, which may be a SciPy CSR matrix if that is NumPy. What it gives
-    may be the rows themselves, so nobody writes to it.
-
-    ``fault`` is what is raised where the features of a row are not finite. A ``dual`` map, a ``KernelRows``
-    besides, puts out rows of a kernel matrix instead of coordinates.
+    may be the rows themselves, so nobody writes to it. ``fault`` is what is raised where features are not finite.
+    A ``dual`` map, a ``KernelRows`` besides, puts out rows of a kernel matrix instead of coordinates.
     """
 
     @property
@@ -291,8 +293,7 @@ class FeatureMap(Protocol):
 class KernelRows(FeatureMap, Protocol):
     """A dual map, which also tells the squared lengths of the features that rows of the matrix stand for.
 
-    It is called in place of the map, and gives (b, ``n_outputs``) and (b,). ``start`` is the number of the first
-    row; ``present`` is (b,), None for all.
+    Called in place of the map, it gives (b, ``n_outputs``) and (b,). ``start`` is the number of the first row.
     """
 
     def rows_and_norms(self, X: Array, start: int, present: Array | None) -> tuple[Array, Array]: ...
@@ -325,7 +326,7 @@ class Blocks(Protocol):
 class Executor(Protocol):
     """Runs functions of blocks where rows live, as the threads of ``compute.executors`` do.
 
-    All members are called in the thread of the fit, but ``place`` for a block, which is part of ``function``.
+    All are called in the thread of the fit, but ``place`` for a block, which is part of ``function``.
     xp : the array-API namespace of the arrays that functions get
     place : brings arrays to where functions run. Called once per pass with its inputs, a tuple of maps and
         parameters (``compute.placement.moved`` finds the arrays in them), and by the function with each raw block,

@@ -82,6 +82,24 @@ def test_what_is_wrong_is_told():
         block_sums(quick(4).fit(ROWS), ROWS[:, 1:])
 
 
+def test_blocks_of_nothing_add_nothing():
+    model = quick_views(4, feature_map="rff", random_state=0).fit([ROWS[:, :2], ROWS[:, 2:]])
+    views = [ROWS[:, :2], ROWS[:, 2:]]
+    empty = block_sums(model, [v[:0] for v in views])
+    weightless = block_sums(model, views, np.zeros(1200))
+    whole = block_sums(model, views)
+    for name in ("mass", "moment", "scatter", "residual", "sizes", "loss", "hard_cost"):
+        total = getattr(sum([empty, whole, weightless]), name)
+        assert np.array_equal(total, getattr(whole, name)), name
+    with pytest.raises(ValueError, match="no rows"):
+        update(model, empty)
+    with pytest.raises(ValueError, match="not those of block_sums"):
+        update(quick(3).fit(ROWS), whole)
+    stepped, _ = update(model, whole)
+    with pytest.raises(ValueError, match="no running sums"):
+        stepped.partial_fit(views)
+
+
 def example(name):
     spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
     module = importlib.util.module_from_spec(spec)

@@ -93,9 +93,9 @@ def at_pass(monkeypatch):
     def when(after, act):
         held, results = Held(after, act), executor.Workers.results
 
-        def held_results(self, tasks):
+        def held_results(self, tasks, **told):
             held()
-            return results(self, tasks)
+            return results(self, tasks, **told)
 
         monkeypatch.setattr(executor.Workers, "results", held_results)
         return held
@@ -285,3 +285,58 @@ def test_workers_out_of_memory():
         lazy = da.from_array(ROWS, chunks=(1000, 6)).map_blocks(hungry, dtype=float, meta=np.empty((0, 0)))
         with pytest.raises(ClusterError, match="run out of memory"):
             quick(5, engine=DaskOptions(client, memory_budget=0)).fit(lazy)
+
+
+def fit_there(rows):
+    model = quick(4, feature_map="rff", random_state=0).fit(da.from_array(rows, chunks=400))
+    return model.cluster_centers_
+
+
+def test_a_fit_inside_a_task(client):
+    """It runs by itself: a slot that waits for others would wait for ever."""
+    some = ROWS[::5]
+    futures = [client.submit(fit_there, some, pure=False) for _ in range(4)]
+    expected = quick(4, feature_map="rff", random_state=0).fit(some).cluster_centers_
+    for found in client.gather(futures):
+        assert np.allclose(found, expected, rtol=0, atol=SAME)
+
+
+def test_a_client_that_is_nobodys_default(cluster):
+    import pickle
+
+    from sklearn.base import clone
+
+    from powerkmeans import explain_views
+
+    with distributed.Client(cluster, set_as_default=False) as client:
+        lazy = client.persist(da.from_array(ROWS, chunks=(2500, 6)))
+        model = clone(quick(5, feature_map="rff", random_state=0, engine=DaskOptions(client)))
+        assert model.engine.client is client
+        expected = quick(5, feature_map="rff", random_state=0).fit(ROWS)
+        assert np.isclose(model.fit(lazy).score(lazy), expected.score(ROWS), rtol=1e-12)
+        views = [lazy[:, :3], lazy[:, 3:]]
+        several = quick_views(5, feature_map="rff", random_state=0, engine=DaskOptions(client)).fit(views)
+        assert len(explain_views(several, views)["view"]) == 2
+        labels = several.predict(views)
+        with client.as_current():
+            assert labels.compute().shape == (len(ROWS),)
+        assert pickle.loads(pickle.dumps(model)).engine.client is None
+        assert len(pickle.dumps(model)) < ROWS.nbytes // 2
+
+
+def test_workers_without_a_limit_keep_something():
+    with (
+        distributed.LocalCluster(
+            n_workers=1,
+            threads_per_worker=2,
+            memory_limit=0,
+            dashboard_address=":0",
+            silence_logs=logging.CRITICAL,
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        assert executor.Workers(client).memory() > 2**30
+        model = quick(5, feature_map="rff", random_state=0, engine=DaskOptions(client, rows_per_task=1000))
+        expected = quick(5, feature_map="rff", random_state=0).fit(ROWS)
+        model.fit(da.from_array(ROWS, chunks=(1000, 6)))
+        assert np.allclose(model.cluster_centers_, expected.cluster_centers_, rtol=0, atol=SAME)

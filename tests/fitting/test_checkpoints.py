@@ -125,6 +125,10 @@ def test_what_is_wrong_with_a_file_is_told(tmp_path):
         quick(5, random_state=0).fit(ROWS[1:], resume_from=path)
     with pytest.raises(CheckpointError, match="other rows"):
         quick(5, random_state=0).fit(3 * ROWS + 1, resume_from=path)
+    for X, weight in ((-ROWS, None), (ROWS[::-1] + 1e-9, None), (ROWS, np.arange(1.0, 301))):
+        with pytest.raises(CheckpointError, match="other rows or weights"):
+            quick(5, random_state=0).fit(X, sample_weight=weight, resume_from=path)
+    same(model, quick(5, random_state=0).fit(ROWS, resume_from=path))  # and the file is as it was
     whole = path.read_bytes()
     for damaged in (b"", b"text", whole[:-30], whole[:100], whole.replace(b"powerkmeans checkpoint", b"another")):
         path.write_bytes(damaged)
@@ -178,3 +182,44 @@ def test_a_killed_process_can_be_gone_on_with(tmp_path):
     found = model.fit(X, resume_from=path)
     whole = KernelPowerKMeans(6, feature_map="rff", s_init=-1.0, random_state=0).fit(X)
     same(whole, found)
+
+
+def test_arrays_that_are_not_what_they_should_be(tmp_path):
+    from powerkmeans.models.files.archive import Archive, write_archive
+
+    path = tmp_path / "fit.checkpoint"
+    quick(5, random_state=0).fit(ROWS, checkpoint=path)
+    with open(path, "rb") as stream:
+        archive = Archive(stream)
+        header, arrays = archive.header, archive.arrays()
+    changes = [
+        {"costs": np.zeros((2, 2))},
+        {"costs": np.zeros(())},
+        {"run0.centers": np.full_like(arrays["run0.centers"], np.nan)},
+        {"run0.centers": arrays["run0.centers"][0]},
+        {"run0.centers": arrays["run0.centers"][:2]},
+        {"run0.lines": arrays["run0.lines"][:-1]},
+        {"weights": np.zeros(0)},
+    ]
+    for change in changes:
+        with open(path, "wb") as stream:
+            write_archive(stream, header, {**arrays, **change})
+        with pytest.raises(CheckpointError, match="damaged"):
+            quick(5, random_state=0).fit(ROWS, resume_from=path)
+    for name in ("fit", "ends", "drawn", "seed"):
+        with open(path, "wb") as stream:
+            write_archive(stream, {**header, name: 3 if name != "seed" else "x"}, arrays)
+        with pytest.raises(CheckpointError, match="damaged"):
+            quick(5, random_state=0).fit(ROWS, resume_from=path)
+
+
+def test_what_is_known_is_written_wherever_a_fit_ends(tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoints, "SECONDS", 1e9)
+
+    def cut(*args):
+        raise Cut
+
+    monkeypatch.setattr("powerkmeans.fitting.fit.finish", cut)
+    with pytest.raises(Cut):
+        quick(5, random_state=0).fit(ROWS, checkpoint=tmp_path / "fit.checkpoint")
+    assert (tmp_path / "fit.checkpoint").exists()

@@ -150,9 +150,12 @@ class DaskEngine:
         weight = None if column is None else _chunks(column)
         present = None if self.views.present is None else _chunks(self.views.present)
         lengths = self.views.arrays[0].array.chunks[0]
+        if not any(lengths):
+            raise ValueError("There are no rows: all chunks are empty.")
         return [
             (
                 start,
+                sum(lengths[number] for number in numbers),
                 [[chunks[number] for number in numbers] for chunks in views],
                 None if weight is None else [weight[number] for number in numbers],
                 None if present is None else [present[number] for number in numbers],

@@ -14,7 +14,7 @@ from powerkmeans.compute.cluster import room_for, rows_bytes, sent
 from powerkmeans.compute.executors.dask import Workers
 from powerkmeans.compute.options import DaskOptions, NumpyOptions, dask_options
 from powerkmeans.sources.columns import needed
-from powerkmeans.sources.dask import DaskColumn, are_lazy
+from powerkmeans.sources.dask import DaskColumn, are_lazy, dense_rows
 from powerkmeans.sources.source import odd_value
 from powerkmeans.types import Array, Views
 
@@ -48,7 +48,10 @@ def answers(
     block_info: Any = None,
 ) -> Array:
     """What is told of one chunk."""
-    rows, present = parts[: len(keys)], parts[len(keys)] if len(parts) > len(keys) else None
+    rows, present = (
+        tuple(map(dense_rows, parts[: len(keys)])),
+        parts[len(keys)] if len(parts) > len(keys) else None,
+    )
     if not len(rows[0]):
         return np.empty((0,) if width is None else (0, width), dtype=block_info[None]["dtype"])
     for view, array in enumerate(rows):

@@ -69,7 +69,7 @@ class DaskOptions:
     ----------
     client : distributed.Client or None, default=None
         Whose cluster does the work. ``None`` takes the client that is there, and Dask's threads in this process
-        if there is none.
+        if there is none, or if this is a task of a worker. It is not pickled with an estimator.
     rows_per_task : int or None, default=None
         Rows that a task works on at least: consecutive chunks are bound together until they have so many.
         ``None`` takes as many as a tenth of a second is worth, but no more than 256 MiB of them.
@@ -93,6 +93,12 @@ class DaskOptions:
         word_or((None,), integer(1), "an int >= 1")("rows_per_task", self.rows_per_task)
         word_or((None,), integer(0), "an int >= 0")("memory_budget", self.memory_budget)
         word(*KERNEL_CHOICES)("kernel", self.kernel)
+
+    def __deepcopy__(self, memo: Any) -> DaskOptions:
+        return self  # a client is not copied with an estimator
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return DaskOptions, (None, self.rows_per_task, self.memory_budget, self.kernel)  # nor sent with one
 
 
 # which executor works for which options: a new engine is a line here

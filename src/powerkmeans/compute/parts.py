@@ -17,6 +17,7 @@ from powerkmeans.compute.blocks import StoredBlocks
 from powerkmeans.compute.executors.threads import Threads
 from powerkmeans.compute.options import NumpyOptions
 from powerkmeans.compute.rows import RowEngine, total
+from powerkmeans.sources.dask import dense_rows
 from powerkmeans.sources.source import OddValue, odd_value
 from powerkmeans.types import Array, Block, FeatureMap, Views
 
@@ -37,9 +38,10 @@ class Setting:
 
 @dataclass(frozen=True)
 class Rows:
-    """Consecutive rows, as chunks: the number of the first one, and the chunks of views, weights and masks."""
+    """Consecutive rows, as chunks: the number of the first, how many, and chunks of views, weights and masks."""
 
     start: int
+    n_rows: int
     views: Sequence[Sequence[Array]]
     weight: Sequence[Array] | None
     present: Sequence[Array] | None
@@ -95,6 +97,12 @@ def _opened(rows: Rows, setting: Setting, *, keep: bool = False) -> RowEngine:
     """The engine on rows, seen through maps if there are any."""
     arrays = tuple(_joined(chunks) for chunks in rows.views)
     present = None if rows.present is None else _joined(rows.present)
+    for array in arrays:
+        if len(array) != rows.n_rows:
+            raise ValueError(
+                f"Chunks from row {rows.start} on have {len(array)} rows, but Dask's array says {rows.n_rows}: a "
+                "function that was mapped over its chunks drops or adds some. Use compute_chunk_sizes() on it."
+            )
     for view, array in enumerate(arrays):
         found = odd_value(array, None if present is None else present[:, view]) if len(array) else None
         if found is not None:
@@ -119,7 +127,7 @@ def _engine(views: Views, setting: Setting, first: int) -> RowEngine:
 
 
 def _joined(chunks: Sequence[Array]) -> Array:
-    filled = [np.asarray(chunk) for chunk in chunks if len(chunk)]
+    filled = [dense_rows(chunk) for chunk in chunks]
     return np.ascontiguousarray(filled[0]) if len(filled) == 1 else np.concatenate(filled)
 
 

@@ -38,7 +38,7 @@ def answered(
     engine: Engine, function: Callable[[Block, Any], Array], inputs: PassInput
 ) -> tuple[Engine, Callable[[Block, Any], Array], Any]:
     """What to run for what ``function`` tells of rows, by the fastest code that takes them."""
-    chosen = choose_pass(engine, inputs)
+    chosen = None if engine.elsewhere else choose_pass(engine, inputs)
     faster = None if chosen is None else chosen.answered(engine, function, inputs)
     return (engine, function, inputs) if faster is None else faster
 

@@ -5,19 +5,20 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
 from powerkmeans.advice.findings import Findings, findings
-from powerkmeans.compute.lazy import check_rows_of_engine, kept_rows, lazy_answers
+from powerkmeans.compute.lazy import at_cluster, check_rows_of_engine, kept_rows, lazy_answers
 from powerkmeans.estimators.callbacks import CallbackSupportMixin
 from powerkmeans.estimators.chunks import Collected, collect, owned
 from powerkmeans.estimators.listeners import make_listener
@@ -91,7 +92,7 @@ class PowerKMeansBase(
         journal = open_journal(*files, views, settings, self.random_state)
         seed = draw_seed(self.random_state) if journal is None else journal.seed
         listener = make_listener(self, X, settings.verbose, int(views.arrays[0].shape[0]))
-        with kept_in(journal):
+        with closing(listener), kept_in(journal):
             fitted = fit_views(kept_rows(views, settings.engine), settings, seed, listener)
         found = findings(fitted, advice=settings.advice)
         for note in found.notes:
@@ -106,6 +107,14 @@ class PowerKMeansBase(
     def _learn(self, chunk: Views) -> None:
         """Go on from what was fitted or learnt."""
         self._keep_learnt(learn(self._fit, chunk, self.engine))
+        if are_lazy(chunk):
+            self.labels_ = self._labels(chunk, None, None)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but labels that Dask would make: they hold the rows, or where these are."""
+        state: dict[str, Any] = super().__getstate__()
+        lazy = "labels_" in state and not isinstance(state["labels_"], np.ndarray)
+        return {**state, "labels_": np.empty(0, dtype=np.int32)} if lazy else state
 
     def _collect(self, chunk: Views, layout: Layout | None, settings: Settings) -> None:
         """Collect the first rows of a stream, and fit to them each time they have doubled."""
@@ -163,12 +172,20 @@ class PowerKMeansBase(
         """What a model says of rows: now where they are here, and when it is asked for where Dask has them."""
         if not are_lazy(views):
             return answer(views=views, engine=self.engine, out=out)
+        if width is not None and self._wants_frames():
+            raise ValueError(
+                "set_output makes frames in memory, but Dask has these rows; use set_output(transform='default')."
+            )
         if out is not None:
             raise ValueError(
                 "out= is for rows of this machine; answers for rows that Dask has are Dask's too, and are written "
                 "by it: dask.array.to_zarr, or to_npy_stack."
             )
         return lazy_answers(answer, views, self.engine, dtype or self._fit.model.dtype, width)
+
+    def _wants_frames(self) -> bool:
+        chosen = getattr(self, "_sklearn_output_config", {}).get("transform")
+        return (chosen or get_config()["transform_output"]) != "default"
 
     def _check_threshold(self, threshold: Any) -> None:
         if not self._fit.model.scores_outliers:
@@ -181,9 +198,10 @@ class PowerKMeansBase(
         return self._apply(views, block_distances, out, precise=True)
 
     def _score(self, views: Views) -> float:
-        views = with_known_chunks(views)
-        sums = model_statistics(self._fit.model, views, self.engine)
-        return -float(sums.loss) / views.total_weight
+        with at_cluster(self.engine):
+            views = with_known_chunks(views)
+            sums = model_statistics(self._fit.model, views, self.engine)
+            return -float(sums.loss) / views.total_weight
 
     def _keep(self, result: FitResult) -> None:
         """Spread a result over the public attributes; fitting and loading both end here."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from powerkmeans.compute.lazy import at_cluster
 from powerkmeans.estimators.base import PowerKMeansBase
 from powerkmeans.models.explain import ViewTable, view_table
 
@@ -53,4 +54,5 @@ def explain_views(model: PowerKMeansBase, X: Any, *, sample_weight: Any = None, 
     if not isinstance(model, PowerKMeansBase):
         raise TypeError(f"model must be a fitted estimator of powerkmeans, got a {type(model).__name__}.")
     check_is_fitted(model)
-    return view_table(model._fit.model, model._check_new(X, present, sample_weight), model.engine)
+    with at_cluster(model.engine):
+        return view_table(model._fit.model, model._check_new(X, present, sample_weight), model.engine)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -97,6 +98,9 @@ class Printer:
     def done(self, text: str) -> None:
         self._print(1, text)
 
+    def close(self) -> None:
+        pass
+
     def _print(self, level: int, text: str) -> None:
         if self._verbose >= level:
             print(f"[powerkmeans] {text}", file=sys.stderr)
@@ -108,7 +112,7 @@ class Bar(Printer):
     def __init__(self, n_samples: int) -> None:
         super().__init__(1)
         self._reckoner = Reckoner(self._draw, n_samples)
-        self._born, self._drawn, self._shown = time.perf_counter(), 0.0, False
+        self._born, self._drawn, self._shown = time.perf_counter(), 0.0, 0
 
     def note(self, text: str) -> None:
         self._reckoner.note(text)
@@ -136,22 +140,27 @@ class Bar(Printer):
         self._wipe()
         super()._print(level, text)
 
+    def close(self) -> None:
+        self._wipe()
+
     def _draw(self, progress: Progress) -> None:
         now = time.perf_counter()
         if now - self._born >= _PATIENCE and now - self._drawn >= _PICTURES:
             self._wipe()
-            sys.stderr.write(f"{bar_of(progress)}\r")
+            line = bar_of(progress)[: shutil.get_terminal_size().columns - 1]
+            sys.stderr.write(f"{line}\r")
             sys.stderr.flush()
-            self._drawn, self._shown = now, True
+            self._drawn, self._shown = now, len(line)
 
     def _wipe(self) -> None:
         if self._shown:
-            sys.stderr.write(f"{' ' * 110}\r")
-            self._shown = False
+            sys.stderr.write(f"{' ' * self._shown}\r")
+            sys.stderr.flush()
+            self._shown = 0
 
 
 def bar_of(progress: Progress) -> str:
-    """A line of at most 110 characters."""
+    """One line."""
     full = round(progress.share * _WIDTH)
     speed, left = progress.rows_per_second, progress.seconds_left
     parts = [
@@ -159,8 +168,7 @@ def bar_of(progress: Progress) -> str:
         "" if math.isnan(speed) else f"{_short(speed)} rows/s",
         "" if left is None else f"about {_clock(left)} left",
     ]
-    line = f"[{'=' * full}{' ' * (_WIDTH - full)}] {progress.share:4.0%}  {', '.join(filter(None, parts))}"
-    return line[:110]
+    return f"[{'=' * full}{' ' * (_WIDTH - full)}] {progress.share:4.0%}  {', '.join(filter(None, parts))}"
 
 
 def _short(number: float) -> str:
@@ -210,6 +218,9 @@ class Callbacks:
         self._printer.done(text)
         self._context.call_on_fit_task_end(estimator=self._estimator, X=self._X)
 
+    def close(self) -> None:
+        self._printer.close()
+
 
 class Both:
     """Two listeners; either may stop a stage."""
@@ -241,6 +252,10 @@ class Both:
         for one in self._listeners:
             one.done(text)
 
+    def close(self) -> None:
+        for one in self._listeners:
+            one.close()
+
 
 def make_listener(estimator: Any, X: Any, verbose: int, n_samples: int) -> Listener:
     """Return the listener for a fit of ``estimator`` to so many samples."""
@@ -257,5 +272,8 @@ def make_listener(estimator: Any, X: Any, verbose: int, n_samples: int) -> Liste
 
 def _is_live() -> bool:
     """Whether what is written can be written over: on a terminal that is not dumb, or in a notebook."""
-    notebook = type(sys.stderr).__module__.startswith("ipykernel")
-    return notebook or (sys.stderr.isatty() and os.environ.get("TERM") != "dumb")
+    stream = sys.stderr
+    if stream is None or getattr(stream, "closed", False):
+        return False
+    notebook = type(stream).__module__.startswith("ipykernel")
+    return notebook or (hasattr(stream, "isatty") and stream.isatty() and os.environ.get("TERM") != "dumb")

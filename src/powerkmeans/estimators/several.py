@@ -6,6 +6,7 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from powerkmeans.compute.lazy import at_cluster
 from powerkmeans.estimators.base import Path, PowerKMeansBase, target
 from powerkmeans.inputs.views import check_new_views
 from powerkmeans.objective.block import block_probabilities
@@ -73,4 +74,5 @@ class SeveralViewsAnswers(PowerKMeansBase):
 
     def _check_new(self, X: Any, present: Any, sample_weight: Any = None) -> Views:
         check_is_fitted(self)
-        return check_new_views(self, X, sample_weight, present)
+        with at_cluster(self.engine):
+            return check_new_views(self, X, sample_weight, present)

@@ -6,6 +6,7 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from powerkmeans.compute.lazy import at_cluster
 from powerkmeans.estimators.base import Path, PowerKMeansBase, target
 from powerkmeans.inputs.views import check_single_view
 from powerkmeans.objective.block import block_probabilities
@@ -74,4 +75,5 @@ class SingleViewAnswers(PowerKMeansBase):
 
     def _new(self, X: Any, sample_weight: Any = None) -> Views:
         check_is_fitted(self)
-        return check_single_view(self, X, sample_weight, fitting=False)
+        with at_cluster(self.engine):
+            return check_single_view(self, X, sample_weight, fitting=False)

@@ -16,7 +16,7 @@ class Listener(Protocol):
     """Told of every stage: its beginning, its iterations, its end.
 
     ``iteration`` returns True to stop the stage. ``rows`` tells which share of a pass over how many rows is done,
-    ``note`` is for what is said once, ``done`` ends the fit.
+    ``note`` is for what is said once, ``done`` ends the fit, ``close`` comes last, also after an error.
     """
 
     def note(self, text: str) -> None: ...
@@ -25,6 +25,7 @@ class Listener(Protocol):
     def rows(self, share: float, n_rows: int) -> None: ...
     def end(self, text: str) -> None: ...
     def done(self, text: str) -> None: ...
+    def close(self) -> None: ...
 
 
 class Silent:
@@ -47,6 +48,9 @@ class Silent:
         """Say nothing."""
 
     def done(self, text: str) -> None:
+        """Say nothing."""
+
+    def close(self) -> None:
         """Say nothing."""
 
 

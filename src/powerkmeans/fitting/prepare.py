@@ -143,7 +143,7 @@ def without_constant(
     kept = [i for i, keep in enumerate(varied) if keep]
     rest = views.select(kept)
     if rest.present is not None and not np.all(np.any(rest.present, axis=1)):
-        row = int(np.flatnonzero(~np.any(rest.present, axis=1))[0])
+        row = int(np.argmin(np.asarray(np.any(rest.present, axis=1))))
         raise ValueError(
             f"Sample {row} has no view but constant ones ({listed}), which say nothing about it; leave it out."
         )

@@ -97,6 +97,10 @@ class Reckoner:
 
     def done(self, text: str) -> None:
         self.share, self.stage, self.iterations = 1.0, "finishing", 0
+        self._say(time.perf_counter())
+
+    def close(self) -> None:
+        """Say nothing more."""
 
     def _say(self, now: float) -> None:
         elapsed, left = now - self._begun, None

@@ -6,6 +6,7 @@ import numpy as np
 
 from powerkmeans.compute.engine import open_engine
 from powerkmeans.compute.sampling import multipliers, row_hashes
+from powerkmeans.fitting.checkpoints import check_same_rows_drawn
 from powerkmeans.fitting.listener import told_part
 from powerkmeans.support.draws import stream_seed
 from powerkmeans.support.memory import FEW_ENTRIES, SPARE_BYTES
@@ -19,8 +20,10 @@ def draw_samples(rows: Engine, views: Views, engine: object, seed: int) -> tuple
     """Rows of all views together, and distinct ones of each view by itself."""
     with told_part("rows drawn from all"):
         sample = rows.sample(_sample_size(views), stream_seed(seed, "sample"))
+    check_same_rows_drawn(sample)
     if len(sample.weight) == 1:
-        which = "rows" if np.all(views.weight > 0) else "rows of positive weight"
+        weighed = views.weight.all_positive if rows.elsewhere else np.all(views.weight > 0)
+        which = "rows" if weighed else "rows of positive weight"
         raise ValueError(
             f"All {which} are equal (n_samples={rows.n_samples}, 1 distinct): there is nothing to cluster."
         )

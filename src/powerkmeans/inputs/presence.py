@@ -68,7 +68,7 @@ def check_present(present: Any, tables: dict[str, Any], n_samples: int) -> NDArr
         raise ValueError(f"present must have the shape (n_samples, n_views) = {expected}, got {mask.shape}.")
     plain = mask.dtype.kind in "biuf" or all(isinstance(value, (bool, np.bool_)) for value in mask.flat)
     if not plain or not np.all((mask == 0) | (mask == 1)):
-        raise ValueError("present must hold True where a sample has a view and False where not.")
+        raise not_a_mask()
     return mask.astype(bool)
 
 
@@ -94,6 +94,11 @@ def check_coverage(names: tuple[str, ...], mask: NDArray[np.bool_], weight: Arra
     for name, column in zip(names, mask.T, strict=True):
         if not np.any(column & (weight > 0)):
             raise missing_in_all(name)
+
+
+def not_a_mask() -> ValueError:
+    """What to raise for a mask that holds anything else."""
+    return ValueError("present must hold True where a sample has a view and False where not.")
 
 
 def no_view(sample: int, names: tuple[str, ...]) -> ValueError:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from powerkmeans.features.maps.registry import MAPS
 from powerkmeans.inputs.kernel_matrices import given_kernels, without_absent
-from powerkmeans.inputs.lazy import check_views_covered, has_lazy, lazy_views, with_sources
+from powerkmeans.inputs.lazy import has_lazy, lazy_views, with_sources
 from powerkmeans.inputs.presence import absent_rows, check_coverage, check_present
 from powerkmeans.inputs.tables import (
     as_table,
@@ -130,7 +130,6 @@ def _fitted_views(
     if has_lazy(tables):
         views = lazy_views(tables, sample_weight, present)
         check_enough_rows(views.arrays[0].shape[0], estimator.n_clusters)
-        check_views_covered(views)
         return views
     names, n_samples = tuple(tables), common_length(tables)
     with naming("present"):
@@ -246,6 +245,8 @@ def _tables_of_one(
         return {name: X}
     if fitting or estimator._layout.columns is not None:
         validate_data(estimator, X, reset=fitting, skip_check_array=True)
+    if fitting and is_source(X) and X.column_names is not None:
+        estimator.feature_names_in_ = np.array(X.column_names, dtype=object)
     return {view: take_columns(X, positions) for view, positions in columns.items()}
 
 

@@ -42,7 +42,7 @@ class Model:
             return views
         rest = views.select(list(self.used_views))
         if rest.present is not None and not np.all(np.any(rest.present, axis=1)):
-            row = int(np.flatnonzero(~np.any(rest.present, axis=1))[0])
+            row = int(np.argmin(np.asarray(np.any(rest.present, axis=1))))
             raise ValueError(f"Sample {row} has no view but those that were constant in fit and say nothing.")
         return rest
 

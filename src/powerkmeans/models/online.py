@@ -15,6 +15,7 @@ from powerkmeans.models.answers import apply, model_statistics
 from powerkmeans.models.model import FitResult, StreamLine
 from powerkmeans.objective.block import block_labels
 from powerkmeans.objective.updates import about_centers, about_origin, objective_value, shift_norms, updated
+from powerkmeans.sources.dask import are_lazy, with_known_chunks
 from powerkmeans.types import Views
 
 # how fast old samples lose weight: between 1/2, which follows the last ones, and 1, which keeps all alike
@@ -45,8 +46,11 @@ def learn(result: FitResult, views: Views, engine: object) -> FitResult:
     """Take in one chunk: mix its sums into the running ones and update the parameters."""
     model, stream = result.model, result.stream
     if stream is None:
-        raise ValueError("This model was saved by a version without partial_fit; fit it again to go on.")
-    problem, old = model.problem, model.parameters
+        raise ValueError(
+            "This model has no running sums to go on from: it was saved by an early version, or made by "
+            "powerkmeans.protocol.update. Fit it again."
+        )
+    problem, old, views = model.problem, model.parameters, with_known_chunks(views)
     weight = views.total_weight
     chunk = model_statistics(model, views, engine, precise=False)
     loss, expected = float(chunk.loss) / weight, float(stream.sums.loss) / stream.weight
@@ -62,7 +66,7 @@ def learn(result: FitResult, views: Views, engine: object) -> FitResult:
     return replace(
         result,
         model=model,
-        labels=apply(model, views, engine, block_labels),
+        labels=np.empty(0, np.int32) if are_lazy(views) else apply(model, views, engine, block_labels),
         objective=objective_value(float(sums.loss), parameters, problem),
         inertia=float(sums.hard_cost),
         stream=replace(stream, sums=sums, n_seen=line.n_seen, n_learnt=n_learnt, lines=lines),

@@ -88,16 +88,14 @@ class DaskColumn:
         """What they add up to."""
         return float(self._n_rows if self.array is None else self.array.sum(dtype=np.float64).compute())
 
-    def sum(self, axis: None = None, dtype: Any = None, out: None = None) -> float:
-        """What ``numpy.sum`` asks for."""
-        return self.total
-
     def __mul__(self, mask: Any) -> DaskColumn:
         column = mask.astype(self.dtype) if self.array is None else self.array * mask
         return DaskColumn(column, self._n_rows, self.dtype)
 
-    def __gt__(self, other: float) -> Any:
-        return np.array([other < 1]) if self.array is None else self.array > other
+    @property
+    def all_positive(self) -> bool:
+        """Whether no row has the weight zero."""
+        return self.array is None or bool((self.array > 0).all().compute())
 
 
 def is_lazy(table: Any) -> TypeGuard[DaskSource]:
@@ -120,17 +118,20 @@ def open_dask(given: Any, name: str = "X") -> DaskSource:
     """A table of Dask as a source; nothing is computed."""
     dask_array = needed("dask.array", "dask")
     array, names = _array_and_names(given, name)
+    if not isinstance(array, dask_array.Array):
+        raise TypeError(f"{name} is a {type(array).__name__} of Dask; expected an array or a data frame.")
     if array.ndim != 2:
         raise ValueError(f"{name} has {array.ndim} dimensions; expected 2, one row per sample. Reshape it first.")
+    if array.shape[1] == 0:
+        raise ValueError(f"{name} has no columns; there is nothing to cluster.")
     dtype = float_dtype(name, np.dtype(array.dtype))
     if not isinstance(array._meta, np.ndarray):
-        array = array.map_blocks(_dense, dtype=array.dtype, meta=np.empty((0, 0), dtype=array.dtype))
-    assert isinstance(array, dask_array.Array)
+        array = array.map_blocks(dense_rows, dtype=array.dtype, meta=np.empty((0, 0), dtype=array.dtype))
     return DaskSource(name, _one_wide(array.astype(dtype, copy=False)), names)
 
 
 def _array_and_names(given: Any, name: str) -> tuple[Any, tuple[str, ...] | None]:
-    if hasattr(given, "to_dask_array"):  # a data frame
+    if hasattr(type(given), "to_dask_array"):  # a data frame
         if given.ndim == 1:
             raise ValueError(f"{name} is a Series; expected a table: use its to_frame().")
         odd = [label for label, dtype in zip(given.columns, given.dtypes, strict=True) if not _is_number(dtype)]
@@ -155,12 +156,14 @@ def _is_number(dtype: Any) -> bool:
 
 
 def _names(labels: Any) -> tuple[str, ...] | None:
-    return tuple(labels) if all(isinstance(label, str) for label in labels) else None
+    """Names of columns; the levels of a MultiIndex as ``view:name``."""
+    plain = [":".join(map(str, label)) if isinstance(label, tuple) else label for label in labels]
+    return tuple(plain) if all(isinstance(label, str) for label in plain) else None
 
 
-def _dense(rows: Any) -> Any:
-    """A chunk of another kind, such as a sparse one, as an array."""
-    return rows.todense() if hasattr(rows, "todense") else np.asarray(rows)
+def dense_rows(rows: Any) -> NDArray[Any]:
+    """A chunk of any kind, such as a sparse one, as an array."""
+    return np.asarray(rows.todense() if hasattr(rows, "todense") else rows)
 
 
 def _one_wide(array: Any) -> Any:
@@ -170,15 +173,14 @@ def _one_wide(array: Any) -> Any:
     return array.rechunk({1: -1})
 
 
+def counted_array(array: Any) -> Any:
+    """An array of Dask with chunks of known lengths."""
+    return array.copy().compute_chunk_sizes() if math.isnan(array.shape[0]) else array
+
+
 def with_known_rows(sources: Sequence[DaskSource]) -> list[DaskSource]:
-    """The sources with chunks of known lengths, all of which are found at once."""
-    unknown = [source for source in sources if math.isnan(source.shape[0])]
-    if not unknown:
-        return list(sources)
-    dask = needed("dask", "dask")
-    counts = [source.array[:, :1].map_blocks(_count, dtype=np.intp, chunks=(1, 1)) for source in unknown]
-    lengths = {id(s): found for s, found in zip(unknown, dask.compute(*counts), strict=True)}
-    return [_of_lengths(source, lengths[id(source)]) if id(source) in lengths else source for source in sources]
+    """The sources with chunks of known lengths."""
+    return [source.with_array(counted_array(source.array)) for source in sources]
 
 
 def with_known_chunks(views: Views) -> Views:
@@ -190,16 +192,6 @@ def with_known_chunks(views: Views) -> Views:
     return views._replace(arrays=arrays, weight=weight)
 
 
-def _count(rows: Any) -> NDArray[np.intp]:
-    return np.array([[len(rows)]])
-
-
-def _of_lengths(source: DaskSource, lengths: NDArray[np.intp]) -> DaskSource:
-    array = source.array.copy()
-    array._chunks = (tuple(lengths.reshape(-1).tolist()), array.chunks[1])
-    return source.with_array(array)
-
-
 def aligned(sources: Sequence[DaskSource]) -> list[DaskSource]:
     """Sources of equally many rows with the same chunks, those of the first; lengths must be known."""
     rows = sources[0].array.chunks[0]
@@ -207,17 +199,6 @@ def aligned(sources: Sequence[DaskSource]) -> list[DaskSource]:
         source if source.array.chunks[0] == rows else source.with_array(source.array.rechunk({0: rows}))
         for source in sources
     ]
-
-
-def column_like(given: Any, source: DaskSource, dtype: Any) -> Any:
-    """One number per row, or some, of an array of any kind, in chunks as the source has them."""
-    dask_array = needed("dask.array", "dask")
-    if hasattr(given, "to_dask_array"):
-        given = given.to_dask_array(lengths=True)
-    elif is_dask(given) and hasattr(given, "dims"):
-        given = given.data
-    array = given if is_dask(given) else dask_array.from_array(np.asarray(given), chunks=-1)
-    return array.astype(dtype, copy=False).rechunk({0: source.array.chunks[0]})
 
 
 def join_lazy(views: Views) -> DaskSource:

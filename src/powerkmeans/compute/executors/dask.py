@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from powerkmeans.compute.progress import tell_share
@@ -30,7 +31,9 @@ class Workers:
 
     def __init__(self, client: Any = None) -> None:
         self._dask = needed("dask", "dask")
-        self._client = _default_client() if client is None else client
+        inside = _in_task()  # whose slot nobody else gets while it waits
+        self._scheduler = "threads" if inside else None
+        self._client = _default_client() if client is None and not inside else client
         if self._client is not None:
             _check_client(self._client)
 
@@ -48,7 +51,7 @@ class Workers:
     def persist(self, collections: Sequence[Any]) -> list[Any]:
         """The same collections, made and kept where they were made for as long as they are referred to."""
         if self._client is None:
-            return list(self._dask.persist(*collections, scheduler="threads"))
+            return list(self._dask.persist(*collections, scheduler=self._scheduler))
         _check_client(self._client)
         return list(self._client.persist(list(collections)))
 
@@ -77,7 +80,8 @@ class Workers:
     def results(self, tasks: Sequence[Any], n_rows: int = 0) -> list[Any]:
         """What tasks give, in their order; the error of one ends them all. They go over so many rows."""
         if self._client is None:
-            return list(self._dask.compute(*tasks, scheduler="threads"))
+            tell_share(0, 1, n_rows)
+            return list(self._dask.compute(*tasks, scheduler=self._scheduler))
         _check_client(self._client)
         with self._explaining(futures := self._client.compute(list(tasks), optimize_graph=False)):
             self._wait(futures, n_rows)
@@ -95,18 +99,21 @@ class Workers:
 
     def _wait(self, futures: list[Any], n_rows: int = 0) -> None:
         """Wait for all, unless an error comes first or nobody is left who could go on."""
-        distributed = needed("distributed", "dask")
-        waiting, alone_since = set(futures), None
+        ended: SimpleQueue[Any] = SimpleQueue()
+        for future in futures:
+            future.add_done_callback(ended.put)
+        alone_since, count = None, 0
         tell_share(0, len(futures), n_rows)
-        while waiting:
+        while count < len(futures):
             try:
-                done, waiting = distributed.wait(waiting, timeout=LOOK_SECONDS, return_when="FIRST_COMPLETED")
-            except TimeoutError:
-                done = set()
-            tell_share(len(futures) - len(waiting), len(futures), n_rows)
-            if any(future.status in ("error", "cancelled", "lost") for future in done):
+                future = ended.get(timeout=LOOK_SECONDS)
+            except Empty:
+                alone_since = self._alone_since(alone_since)
+                continue
+            alone_since, count = None, count + 1
+            tell_share(count, len(futures), n_rows)
+            if future.status in ("error", "cancelled", "lost"):
                 return  # gathering raises it
-            alone_since = self._alone_since(alone_since) if not done else None
 
     def _alone_since(self, before: float | None) -> float | None:
         """Since when there is no worker; an error if that is too long."""
@@ -119,6 +126,18 @@ class Workers:
                 f"The Dask cluster has had no worker for {PATIENCE_SECONDS:.0f} seconds; start some and fit again."
             )
         return now if before is None else before
+
+
+def _in_task() -> bool:
+    """Whether this is run by a worker."""
+    distributed = sys.modules.get("distributed")
+    if distributed is None:
+        return False
+    try:
+        distributed.get_worker()
+    except ValueError:
+        return False
+    return True
 
 
 def _default_client() -> Any:
