@@ -243,10 +243,10 @@ def _tables_of_one(
         with within_floats("X"):
             X = validate_data(estimator, table, reset=fitting, accept_sparse="csr", dtype=dtype, order="C")
         return {name: X}
-    if fitting or estimator._layout.columns is not None:
+    if is_source(X) and (fitting or estimator._layout.columns is not None):
+        _check_source(estimator, X, fitting=fitting)
+    elif fitting or estimator._layout.columns is not None:
         validate_data(estimator, X, reset=fitting, skip_check_array=True)
-    if fitting and is_source(X) and X.column_names is not None:
-        estimator.feature_names_in_ = np.array(X.column_names, dtype=object)
     return {view: take_columns(X, positions) for view, positions in columns.items()}
 
 
