@@ -32,9 +32,9 @@ def test_a_callback_hears_of_every_iteration():
     assert len(heard) >= model.n_iter_
     shares = [one.share for one in heard]
     assert shares == sorted(shares)
-    assert 0 < shares[0] < shares[-1] == 1
+    assert 0 <= shares[0] < shares[-1] == 1
     assert {one.stage for one in heard} >= {"run 1 of 2", "run 2 of 2"}
-    assert all(one.rows_per_second > 0 and math.isfinite(one.objective) for one in heard)
+    assert all(one.rows_per_second > 0 and math.isfinite(one.objective) for one in heard if one.iteration)
     quick(4, random_state=0).fit(ROWS)
     assert len(heard) == len(shares)  # nobody hears of what comes after
 
