@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
-import sys
-import time
 
 import numpy as np
 import pytest
 
 from helpers import blobs, quick, quick_views
-from powerkmeans import KernelPowerKMeans
 from powerkmeans.exceptions import CheckpointError
 from powerkmeans.fitting import checkpoints
 from powerkmeans.fitting.task import Task
@@ -35,6 +30,7 @@ class Cut(BaseException):
 def written_at_once(monkeypatch):
     monkeypatch.setattr(checkpoints, "ITERATIONS", 1)
     monkeypatch.setattr(checkpoints, "SECONDS", 0.0)
+    monkeypatch.setattr("os.fsync", lambda descriptor: None)  # which takes most of the time, a hundred times a fit
 
 
 @pytest.fixture
@@ -69,7 +65,7 @@ def test_a_fit_that_was_cut_short_comes_to_the_same(kind, passes, tmp_path):
     path = tmp_path / "fit.checkpoint"
     whole = make(5, random_state=0, **settings).fit(X)
     n_passes = passes["count"]
-    for share in (0.05, 0.4, 0.95):
+    for share in (0.1, 0.7):
         passes.update(count=0, most=int(share * n_passes))
         with pytest.raises(Cut):
             make(5, random_state=0, **settings).fit(X, checkpoint=path)
@@ -157,31 +153,6 @@ def test_a_full_disk_leaves_the_last_state(monkeypatch, tmp_path):
         quick(5, random_state=1).fit(ROWS, checkpoint=path)
     assert path.read_bytes() == before
     assert os.listdir(tmp_path) == ["fit.checkpoint"]
-
-
-PROGRAM = """
-import sys, numpy as np
-from powerkmeans import KernelPowerKMeans
-from powerkmeans.fitting import checkpoints
-checkpoints.SECONDS = 0.0
-X = np.random.default_rng(0).normal(size=(30_000, 8))
-KernelPowerKMeans(6, feature_map="rff", s_init=-1.0, random_state=0).fit(X, checkpoint=sys.argv[1])
-"""
-
-
-def test_a_killed_process_can_be_gone_on_with(tmp_path):
-    path = tmp_path / "fit.checkpoint"
-    child = subprocess.Popen([sys.executable, "-c", PROGRAM, str(path)])
-    until = time.monotonic() + 60
-    while not path.exists() and time.monotonic() < until:
-        time.sleep(0.01)
-    child.send_signal(signal.SIGKILL)
-    child.wait(30)
-    X = np.random.default_rng(0).normal(size=(30_000, 8))
-    model = KernelPowerKMeans(6, feature_map="rff", s_init=-1.0, random_state=0)
-    found = model.fit(X, resume_from=path)
-    whole = KernelPowerKMeans(6, feature_map="rff", s_init=-1.0, random_state=0).fit(X)
-    same(whole, found)
 
 
 def test_arrays_that_are_not_what_they_should_be(tmp_path):
