@@ -220,10 +220,14 @@ _MEMORY = "bounds memory; answers hardly depend on it"
 _SPEED = "how work is cut up; answers do not depend on it"
 _REFUSES = "input beyond it is refused, with a message"
 _GRAPH = "of the graph, not of the kernels that are ablated here: docs/graph.md has its measurements"
+_TOLD = "how far a fit is told to be; answers do not depend on it"
 _RARE = "bounds work on data that no set here has"
 # numbers that no result hangs on: limits of arithmetic, of memory, and of what is accepted
 GUARDS: dict[str, str] = {
     "features.graph.agreement.COMPARED_ROWS": _SPEED,
+    **{f"fitting.checkpoints.{name}": _SPEED for name in ("ITERATIONS", "SECONDS", "KIND", "VERSION", "_WITHOUT")},
+    **{f"fitting.progress.{name}": _TOLD for name in ("_RUN_ITERATIONS", "_FINISH_ITERATIONS", "_LAST_EXPONENT")},
+    **{f"fitting.progress.{name}": _TOLD for name in ("_LAST_FACTOR", "_GUESS_AFTER", "_GUESS_FROM")},
     "fitting.clustering.QUICK_FACTOR": _GRAPH,
     "features.graph.agreement.CLEAR": _GRAPH,
     "features.graph.agreement.DOUBTFUL": _SPEED,
