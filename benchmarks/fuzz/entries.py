@@ -11,12 +11,15 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import powerkmeans
 from benchmarks.fuzz import kinds
 from benchmarks.fuzz.kinds import Kind, a_view, count, data, number, words
-from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
+from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, PreparedModel
 from powerkmeans.engines import DaskOptions, NumpyOptions
+from powerkmeans.preparing.pipelines import prepared_pipeline
 
 Call = Callable[[str, Any], Any]
 K = 3
@@ -220,7 +223,7 @@ def copied(several: bool) -> Any:
 
 def entries() -> list[Entry]:
     """Everything public."""
-    return [*_estimators(), *_methods(), *_functions(), *_displays()]
+    return [*_estimators(), *_methods(), *_prepared(), *_functions(), *_displays()]
 
 
 def _estimators() -> Iterator[Entry]:
@@ -277,6 +280,15 @@ def _load(parameter: str, value: Any) -> Any:
     return KernelPowerKMeans.load(**{parameter: value})
 
 
+def _prepared() -> Iterator[Entry]:
+    """Methods of a model with its preparation; its constructor is ours."""
+    model = prepared_pipeline(make_pipeline(StandardScaler(), fitted(False)).fit(ROWS))
+    for name in public_methods(PreparedModel):
+        right = {"path": "prepared.npz"} if name == "save" else {"X": ROWS}
+        function = getattr(PreparedModel, name)
+        yield Entry(f"PreparedModel.{name}", function, partial(_with, getattr(model, name), right))
+
+
 def _functions() -> Iterator[Entry]:
     right: dict[str, dict[str, Any]] = {
         "choose_k": {"X": ROWS, "k_max": 3, "random_state": 0},
@@ -284,6 +296,7 @@ def _functions() -> Iterator[Entry]:
         "explain_views": {"model": fitted(True), "X": TWO},
         "load": {},
         "open_source": {"path_or_object": ROWS},
+        "save": {"model": fitted(False), "path": "model.npz", "overwrite": True},
         "suggest_n_components": {"n_clusters": K},
         "clustering_accuracy": {"y_true": LABELS, "y_pred": LABELS},
         "normalized_mutual_info": {"y_true": LABELS, "y_pred": LABELS},
@@ -312,7 +325,7 @@ def public_functions() -> list[Callable[..., Any]]:
     found: list[Any] = [NumpyOptions, DaskOptions]
     for module in (powerkmeans, *MODULES.values()):
         found += [getattr(module, name) for name in module.__all__]
-    return [f for f in found if callable(f) and f not in (KernelPowerKMeans, MultiViewPowerKMeans)]
+    return [f for f in found if callable(f) and f not in (KernelPowerKMeans, MultiViewPowerKMeans, PreparedModel)]
 
 
 def _with(function: Callable[..., Any], right: dict[str, Any], parameter: str, value: Any) -> Any:

@@ -49,7 +49,8 @@ def outcome(seed: int, number: int, folder: Path) -> str:
             return f"{REFUSED} ({kind})"
         except Exception as error:
             return f"MISS {type(error).__name__} in load ({kind}, {subject.name}): {_line(error)}"
-        if model.n_features_in_ != subject.header["n_features_in"]:  # with columns that are in no view
+        estimator = getattr(model, "estimator", model)  # of one with its preparation
+        if estimator.n_features_in_ != subject.header["n_features_in"]:  # with columns that are in no view
             return f"{OTHER} ({kind})"
         try:
             odd = not_finite(model, subject, folder) or told_by_the_command(path, subject)
@@ -60,19 +61,20 @@ def outcome(seed: int, number: int, folder: Path) -> str:
 
 def not_finite(model: Any, subject: Subject, folder: Path) -> str | None:
     """Ask a loaded model everything; the first answer that holds NaN or an infinity."""
-    answers = {
-        name: getattr(model, name)(subject.rows) for name in ("predict", "predict_proba", "transform", "score")
-    }
-    answers |= {name: getattr(model, name)(subject.rows) for name in ("typicality", "outlier_score")}
+    asked = ("predict", "predict_proba", "transform", "typicality", "outlier_score")
+    answers = {name: getattr(model, name)(subject.rows) for name in asked}
     repr(model)
-    for name, value in vars(model).items():
+    estimator = getattr(model, "estimator", model)  # of one with its preparation
+    rows, chunk = (model.prepare(one) if estimator is not model else one for one in (subject.rows, subject.chunk))
+    answers["score"] = estimator.score(rows)
+    for name, value in vars(estimator).items():
         if name.endswith("_") and name not in _OPEN:
             answers |= {f"{name}.{key}": item for key, item in _parts(value) if key != "s"}
     model.save(folder / "again.npz", overwrite=True)
     powerkmeans.load(folder / "again.npz")
-    if repr(model.get_params()) == subject.parameters and "exact" not in subject.parameters:
-        model.partial_fit(subject.chunk)
-        answers |= {"partial_fit": model.transform(subject.rows), "drift_": model.drift_}
+    if repr(estimator.get_params()) == subject.parameters and "exact" not in subject.parameters:
+        estimator.partial_fit(chunk)
+        answers |= {"partial_fit": estimator.transform(rows), "drift_": estimator.drift_}
     wrong = (name for name, answer in answers.items() if not _all_finite(answer))
     return next(wrong, None)
 

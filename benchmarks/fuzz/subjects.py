@@ -95,12 +95,13 @@ def _of_the_command() -> Subject:
     with tempfile.TemporaryDirectory() as folder:
         table, out = Path(folder) / "rows.csv", Path(folder) / "out"
         np.savetxt(table, X, delimiter=",", header="a,b,c,d,e,f", comments="")
-        done = CliRunner().invoke(app, ["fit", str(table), "-k", "3", "-o", str(out), "--seed", "0", "--quiet"])
+        fills = ["--impute", "knn"]
+        done = CliRunner().invoke(app, ["fit", str(table), "-k", "3", "-o", str(out), "--seed", "0", "-q", *fills])
         if done.exit_code:
             raise RuntimeError(done.stderr)
         header, arrays = read(out / "model.npz")
         model = load(out / "model.npz")
-    return Subject("command", header, arrays, X, X[5:12], repr(model.get_params()))
+    return Subject("command", header, arrays, X, X[5:12], repr(model.estimator.get_params()))
 
 
 @cache

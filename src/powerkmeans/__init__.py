@@ -18,11 +18,14 @@ if TYPE_CHECKING:
     from powerkmeans.estimators.explain import explain_views
     from powerkmeans.estimators.listeners import on_progress
     from powerkmeans.features.size import suggest_n_components
+    from powerkmeans.preparing.pipelines import save
+    from powerkmeans.preparing.prepared import PreparedModel
     from powerkmeans.sources import open_source
 
 __all__ = [
     "KernelPowerKMeans",
     "MultiViewPowerKMeans",
+    "PreparedModel",
     "__version__",
     "choose_k",
     "critical_exponent",
@@ -33,6 +36,7 @@ __all__ = [
     "on_progress",
     "open_source",
     "report",
+    "save",
     "sc",
     "suggest_n_components",
 ]
@@ -43,6 +47,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "KernelPowerKMeans": "estimators",
     "MultiViewPowerKMeans": "estimators",
+    "PreparedModel": "preparing.prepared",
     "choose_k": "choose.number",
     "critical_exponent": "choose.critical",
     "exceptions": None,
@@ -51,13 +56,14 @@ _HOMES = {
     "on_progress": "estimators.listeners",
     "open_source": "sources",
     "report": None,
+    "save": "preparing.pipelines",
     "sc": None,
     "suggest_n_components": "features.size",
 }
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read any model that an estimator's ``save`` wrote.
+    """Read any model that was saved: by an estimator, by :func:`powerkmeans.save`, or by the command.
 
     Parameters
     ----------
@@ -66,8 +72,9 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     Returns
     -------
-    KernelPowerKMeans or MultiViewPowerKMeans
-        The fitted estimator, whichever was saved.
+    KernelPowerKMeans, MultiViewPowerKMeans or PreparedModel
+        The fitted estimator, whichever was saved. Of a file that the command wrote, and of a pipeline, a
+        :class:`PreparedModel`, which does to new rows what was done to those of the fit.
 
     Raises
     ------
@@ -89,13 +96,10 @@ def load(path: str | os.PathLike[str]) -> Any:
     True
 
     """
-    from powerkmeans.estimators import KernelPowerKMeans, MultiViewPowerKMeans  # noqa: PLC0415 - when it is called
-    from powerkmeans.models.saving import load_estimator  # noqa: PLC0415
+    from powerkmeans.preparing.files import load_model  # noqa: PLC0415 - when it is called
     from powerkmeans.support.values import path as check_path  # noqa: PLC0415
 
-    return load_estimator(
-        check_path("path", path), {cls.__name__: cls for cls in (KernelPowerKMeans, MultiViewPowerKMeans)}
-    )
+    return load_model(check_path("path", path))
 
 
 def __getattr__(name: str) -> Any:

@@ -119,7 +119,7 @@ def test_the_command_without_options(tmp_path):
     assert answer["feature_map"] == "graph"
     assert sorted(answer["cluster_sizes"]) == [150, 150]
     assert answer["notes"] == []
-    model = powerkmeans.load(tmp_path / "out" / "model.npz")
+    model = powerkmeans.load(tmp_path / "out" / "model.npz").estimator
     assert (model.feature_map, model.feature_map_) == ("auto", "graph")
     told = CliRunner().invoke(app, ["explain", str(tmp_path / "out" / "model.npz")]).stdout
     assert "2 clusters · fuzzy" in told

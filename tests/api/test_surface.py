@@ -29,6 +29,7 @@ LAYERS = [
     ["fitting"],
     ["advice"],
     ["estimators"],
+    ["preparing"],
     ["choose", "protocol", "sc"],
     ["plotting", "report"],
     ["__init__"],
@@ -107,6 +108,7 @@ def test_exported_names():
     assert sorted(powerkmeans.__all__) == [
         "KernelPowerKMeans",
         "MultiViewPowerKMeans",
+        "PreparedModel",
         "__version__",
         "choose_k",
         "critical_exponent",
@@ -117,6 +119,7 @@ def test_exported_names():
         "on_progress",
         "open_source",
         "report",
+        "save",
         "sc",
         "suggest_n_components",
     ]

@@ -218,7 +218,7 @@ def test_the_command_takes_it(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", [*arguments, "--feature-map", "toy"])
     with pytest.raises(SystemExit, match="0"):
         command()
-    fitted = powerkmeans.load(tmp_path / "out" / "model.npz")
+    fitted = powerkmeans.load(tmp_path / "out" / "model.npz").estimator
     assert fitted.feature_map == "toy"
     assert same_partition(fitted.labels_, truth)
     monkeypatch.setattr("sys.argv", [*arguments, "--feature-map", "nonsense"])

@@ -35,6 +35,12 @@ class Result:
         assert "Traceback" not in self.err
         return lines[0].removeprefix("Error: ")
 
+    @property
+    def error(self) -> str:
+        """The same with the lines below it: a table of columns."""
+        assert self.sentence
+        return self.err[self.err.index("Error: ") :].removeprefix("Error: ").rstrip()
+
 
 def ids(n: int = N) -> list[str]:
     return [f"s{i:03d}" for i in range(n)]

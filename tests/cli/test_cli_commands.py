@@ -72,7 +72,7 @@ def test_bandwidth_is_the_one_that_fit_takes(run, table, tmp_path):
     for choice in ("median", "scale"):
         answer = run("bandwidth", table, "--id", "id", "--seed", 5, "--json").json
         run("fit", table, "--id", "id", "-k", K, "-o", choice, "--seed", 5, "--bandwidth", choice, *LANDMARKS)
-        fitted = powerkmeans.load(tmp_path / choice / "model.npz").bandwidth_
+        fitted = powerkmeans.load(tmp_path / choice / "model.npz").estimator.bandwidth_
         assert answer["views"][0][choice] == pytest.approx(fitted)
     assert answer["views"][0]["nearest"] < answer["views"][0]["tenth"] < answer["views"][0]["median"]
     assert "fit takes the median" in run("bandwidth", table, "--id", "id").out
@@ -156,7 +156,7 @@ def test_config_files_hold_options_and_the_command_line_wins(run, table, tmp_pat
     answer = run("fit", table, "--config", "c.toml", "-k", K, "--json").json
     assert (answer["seed"], answer["scale"], answer["n_clusters"]) == (5, "robust", K)
     assert [view["view"] for view in answer["views"]] == ["x", "y"]
-    model = powerkmeans.load(tmp_path / "there/model.npz")
+    model = powerkmeans.load(tmp_path / "there/model.npz").estimator
     assert (model.max_iter, model.fuzziness) == (250, 1.7)
     assert run("predict", "there/model.npz", table, "--config", "c.toml").code == 0
     (tmp_path / "d.toml").write_text('data = ["rows.csv"]\nk = 3\nid = "id"\njson = true\noutput = "other"\n')

@@ -9,7 +9,7 @@ from command_helpers import ANNEAL_FACTOR, LANDMARKS, K, N, ids, leftovers, read
 import powerkmeans
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
 from powerkmeans.cli.actions.estimate import Probe, _seconds
-from powerkmeans.cli.bundle import load_bundle
+from powerkmeans.cli.loading import load_prepared as load_bundle
 from powerkmeans.metrics import clustering_accuracy
 
 TRUTH = np.arange(N) % K
@@ -58,7 +58,7 @@ def test_the_fit_is_the_estimators_own_on_scaled_columns(run, table, tmp_path):
     expected = KernelPowerKMeans(
         K, feature_map="rff", membership="possibilistic", anneal_factor=ANNEAL_FACTOR, random_state=3
     ).fit(scaled)
-    model = powerkmeans.load(tmp_path / "out/model.npz")
+    model = powerkmeans.load(tmp_path / "out/model.npz").estimator
     assert np.array_equal(model.labels_, expected.labels_)
     assert model.inertia_ == pytest.approx(expected.inertia_)
     bundle = load_bundle(tmp_path / "out/model.npz")
@@ -254,12 +254,12 @@ def test_a_dry_run_reckons_with_a_graph_that_maps_rows_once_and_ties_all_landmar
 def test_options_reach_the_estimator(run, table, tmp_path, option, attribute, value):
     done = run("fit", table, "--id", "id", "-k", K, "-o", "out", *option)
     assert done.code == 0, done.err
-    assert getattr(powerkmeans.load(tmp_path / "out/model.npz"), attribute) == value
+    assert getattr(powerkmeans.load(tmp_path / "out/model.npz").estimator, attribute) == value
 
 
 def test_single_precision(run, table, tmp_path):
     run("fit", table, "--id", "id", "-k", K, "-o", "out", "--float32", "--threads", 1)
-    assert powerkmeans.load(tmp_path / "out/model.npz")._fit.model.dtype == np.float32
+    assert powerkmeans.load(tmp_path / "out/model.npz").estimator._fit.model.dtype == np.float32
 
 
 def test_the_same_seed_gives_the_same_files(run, table, tmp_path):

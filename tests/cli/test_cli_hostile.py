@@ -183,7 +183,7 @@ def test_texts_that_only_python_reads_as_numbers(run, tmp_path, word, decimal):
     before = leftovers(tmp_path)
     done = run("fit", "t.csv", "-k", K, "--decimal", decimal, "--delimiter", ";")
     assert done.code == 3
-    assert done.sentence.startswith(f"t.csv, line 8, column 'b': {word!r} is not a number. Leave the column out")
+    assert f"b       {word!r} in line 8 is not a number" in done.error
     assert leftovers(tmp_path) == before
 
 

@@ -8,7 +8,7 @@ from command_helpers import ANNEAL_FACTOR, LANDMARKS, QUICK, K, read_csv, write_
 
 import powerkmeans
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
-from powerkmeans.cli.bundle import load_bundle
+from powerkmeans.cli.loading import load_prepared as load_bundle
 from powerkmeans.metrics import clustering_accuracy
 
 HEADER = [f"w{i}" for i in range(8)]
@@ -39,7 +39,7 @@ def test_rows_are_compared_by_direction_in_fit_and_predict(run, texts, tmp_path,
     expected = KernelPowerKMeans(K, metric="cosine", random_state=0).fit(counts())
     assert np.array_equal(found, expected.labels_)
     assert clustering_accuracy(TRUTH, found) > 0.95
-    model = powerkmeans.load(tmp_path / "out/model.npz")
+    model = powerkmeans.load(tmp_path / "out/model.npz").estimator
     assert (model.metric, model._fit.model.metrics) == ("cosine", ("cosine",))
     write_csv(tmp_path / "longer.csv", None, HEADER, counts() * 2.0 ** (np.arange(len(TRUTH)) % 9)[:, None])
     assert run("predict", "out/model.npz", "longer.csv", "-o", "new.csv").code == 0

@@ -1,4 +1,4 @@
-"""Scaling, bars, and files that are whole or not at all, by themselves."""
+"""Bars, and files that are whole or not at all, by themselves."""
 
 from __future__ import annotations
 
@@ -16,35 +16,9 @@ from powerkmeans.cli.errors import UserError
 from powerkmeans.cli.memory import duration, size
 from powerkmeans.cli.outputs import Outputs
 from powerkmeans.cli.progress import Bar, FitListener
-from powerkmeans.cli.scaling import find_scaling, scaled
 from powerkmeans.cli.terminal import Terminal, grid
 from powerkmeans.estimators.listeners import listening
 from powerkmeans.types import Iteration
-
-
-@pytest.mark.parametrize("kind", ["standard", "robust"])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_scaling_does_not_see_rows_that_are_missing(kind, dtype):
-    rng = np.random.default_rng(0)
-    values = (rng.normal(size=(200, 3)) * [1, 50, 1e-3] + [1e3, 0, -1]).astype(dtype)
-    holes = np.vstack([values, np.full((30, 3), np.nan, dtype=dtype)])
-    with_holes, without = find_scaling(holes, kind), find_scaling(values, kind)
-    assert np.allclose(with_holes.centre, without.centre)
-    result = scaled(holes, with_holes)
-    assert result.dtype == dtype
-    assert np.allclose(np.nanstd(result.astype(float), axis=0), 1, atol=0.2)
-    assert np.allclose(np.nanmedian(result.astype(float), axis=0), 0, atol=0.2)
-    assert np.all(np.isnan(result[200:]))
-
-
-def test_constant_and_mostly_constant_columns_are_not_blown_up():
-    values = np.zeros((100, 3))
-    values[:, 0] = 0.1 + 0.2
-    values[:3, 1] = 1000
-    values[:, 2] = np.arange(100)
-    found = find_scaling(values, "robust")
-    assert found.constant.tolist() == [True, False, False]
-    assert np.max(np.abs(scaled(values, found))) < 7  # not 1000: where quartiles say nothing, the deviation does
 
 
 class Recorder(Bar):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from command_helpers import LANDMARKS, K, N, ids, read_csv, rows, write_csv
 
+import powerkmeans
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
 
 HEADER, VALUES = rows()
@@ -99,7 +100,7 @@ def test_files_are_matched_with_views_by_name_or_by_columns(two_views, table, tm
 def test_a_view_that_no_file_has_is_missing(two_views, tmp_path):
     done = two_views("predict", "out/model.npz", "left.csv", "-o", "p.csv")
     assert "No file has the columns of 'right': missing for all samples." in done.err
-    model = MultiViewPowerKMeans.load(tmp_path / "out/model.npz")
+    model = powerkmeans.load(tmp_path / "out/model.npz").estimator
     left = VALUES[:, :2]
     scaled = {"left": (left - left.mean(axis=0)) / left.std(axis=0), "right": None}
     assert [int(label) for label in read_csv(tmp_path / "p.csv")["cluster"]] == model.predict(scaled).tolist()

@@ -31,7 +31,7 @@ sys.exit(main())
 """
 IN_READING = "fit.read_inputs = fitting"
 IN_THE_FIT = "fit.fit_estimator = fitting"
-IN_WRITING = "fit.save_bundle = fitting"
+IN_WRITING = "fit.save_prepared = fitting"
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ from command_helpers import K, N, ids, read_csv, rows, write_csv
 
 from powerkmeans.cli.reading import named_files, read_file
 from powerkmeans.cli.table import Request
+from powerkmeans.preparing.spelling import Spelling
 
 HEADER, VALUES = rows()
 
@@ -40,7 +41,7 @@ def test_text_however_it_is_cut(tmp_path, delimiter):
 @pytest.mark.parametrize("header", ["a;b\n", ""])
 def test_text_with_decimal_commas(tmp_path, header):
     (tmp_path / "t.csv").write_text(header + "1,5;-2,25e1\n3;\n")
-    table = read(tmp_path / "t.csv", decimal=",")[0]
+    table = read(tmp_path / "t.csv", spelling=Spelling(decimal=","))[0]
     assert table.columns == (("a", "b") if header else ("0", "1"))
     assert np.array_equal(table.values, [[1.5, -22.5], [3, np.nan]], equal_nan=True)
 

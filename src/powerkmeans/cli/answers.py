@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from powerkmeans.cli.bundle import Bundle, rows_of
 from powerkmeans.cli.outputs import Columns, id_column
 from powerkmeans.cli.progress import Bar
 from powerkmeans.cli.samples import Samples
 from powerkmeans.estimators.explain import explain_views
+from powerkmeans.preparing.prepared import PreparedModel, rows_of
 
 ROWS_AT_ONCE = 2**15
 NOISE = -1
@@ -27,38 +27,62 @@ def blocks_of(n_samples: int) -> list[slice]:
 
 
 def row_names(samples: Samples, rows: slice) -> Columns:
-    """The ids of some rows, or their numbers."""
-    if samples.ids is None:
+    """The ids of some of the rows that were read, or their numbers."""
+    ids = samples.ids if samples.kept is None else samples.everyone
+    if ids is None:
         return {"row": np.arange(rows.start, rows.stop)}
-    name = samples.ids.column
-    taken = name in ANSWERS or name.startswith("membership_")
-    return {"id" if taken else name: id_column(samples.ids.values[rows], samples.ids.integers)}
+    taken = ids.column in ANSWERS or ids.column.startswith("membership_")
+    return {"id" if taken else ids.column: id_column(ids.values[rows], ids.integers)}
+
+
+def answered(samples: Samples, answer: Callable[[slice], Columns], bar: Bar) -> Iterator[Columns]:
+    """What is said of every row that was read, some at a time; nothing of those that are no samples."""
+    kept = samples.kept
+    empty = {} if kept is None else answer(slice(0, 1))
+    for rows in blocks_of(samples.n_rows):
+        if kept is None:
+            block = answer(rows)
+        else:
+            inside = slice(*np.searchsorted(kept, (rows.start, rows.stop)).tolist())
+            found = (
+                answer(inside) if inside.stop > inside.start else {name: one[:0] for name, one in empty.items()}
+            )
+            places = kept[inside] - rows.start
+            block = {name: _with_blanks(one, places, rows.stop - rows.start) for name, one in found.items()}
+        yield row_names(samples, rows) | block
+        bar.update(rows.stop / samples.n_rows, f"{rows.stop:,} of {samples.n_rows:,} rows")
+
+
+def _with_blanks(values: NDArray[Any], places: NDArray[np.intp], n_rows: int) -> NDArray[Any]:
+    spread, blank = np.zeros(n_rows, dtype=values.dtype), np.ones(n_rows, dtype=bool)
+    spread[places], blank[places] = values, False
+    return np.ma.MaskedArray(spread, blank)
 
 
 def label_blocks(
-    bundle: Bundle, X: Any, samples: Samples, bar: Bar, labels: NDArray[Any] | None = None
+    model: PreparedModel, X: Any, samples: Samples, bar: Bar, labels: NDArray[Any] | None = None
 ) -> Iterator[Columns]:
-    """Cluster, typicality and outlier score of each sample; -1 for scores above the threshold.
-
-    Of a membership without scores the cluster alone.
-    """
-    for rows in blocks_of(samples.n_samples):
-        part = rows_of(X, rows)
-        found = bundle.estimator.predict(part) if labels is None else labels[rows]
-        block: Columns = {"cluster": found}
-        if bundle.estimator._fit.model.scores_outliers:
-            scores = bundle.estimator.outlier_score(part)
-            block["cluster"] = without_noise(found, scores, bundle.threshold)
-            block |= {"typicality": 1 - scores, "outlier_score": scores}
-        yield row_names(samples, rows) | block
-        bar.update(rows.stop / samples.n_samples, f"{rows.stop:,} of {samples.n_samples:,} rows")
+    """Cluster, typicality and outlier score of each row; -1 for scores above the threshold."""
+    return answered(samples, lambda rows: labelled(model, X, rows, labels), bar)
 
 
-def membership_blocks(bundle: Bundle, X: Any, samples: Samples, bar: Bar) -> Iterator[Columns]:
-    """Each sample's membership of each cluster."""
-    for rows in blocks_of(samples.n_samples):
-        yield row_names(samples, rows) | memberships(bundle.estimator, rows_of(X, rows))
-        bar.update(rows.stop / samples.n_samples, f"{rows.stop:,} of {samples.n_samples:,} rows")
+def labelled(model: PreparedModel, X: Any, rows: slice, labels: NDArray[Any] | None = None) -> Columns:
+    """Labels of some samples, and their scores where the model has any."""
+    part = rows_of(X, rows)
+    found = model.estimator.predict(part) if labels is None else labels[rows]
+    if not model.estimator._fit.model.scores_outliers:
+        return {"cluster": found}
+    scores = model.estimator.outlier_score(part)
+    return {
+        "cluster": without_noise(found, scores, model.threshold),
+        "typicality": 1 - scores,
+        "outlier_score": scores,
+    }
+
+
+def membership_blocks(model: PreparedModel, X: Any, samples: Samples, bar: Bar) -> Iterator[Columns]:
+    """Each row's membership of each cluster."""
+    return answered(samples, lambda rows: memberships(model.estimator, rows_of(X, rows)), bar)
 
 
 def memberships(estimator: Any, X: Any) -> Columns:
@@ -85,8 +109,7 @@ def share_threshold(scores: NDArray[Any], share: float) -> float | None:
 def highest(samples: Samples, scores: NDArray[Any]) -> list[dict[str, Any]]:
     """The samples with the highest scores, by their ids or rows."""
     order = np.argsort(-scores, kind="stable")[:_WORST]
-    names = [int(row) if samples.ids is None else samples.ids.values[row] for row in order]
-    return [{"sample": name, "score": float(scores[row])} for name, row in zip(names, order, strict=True)]
+    return [{"sample": samples.name_of(int(row)), "score": float(scores[row])} for row in order]
 
 
 def cluster_profiles(X: Any, labels: NDArray[Any], n_clusters: int, names: tuple[str, ...]) -> dict[str, Any]:
@@ -94,7 +117,7 @@ def cluster_profiles(X: Any, labels: NDArray[Any], n_clusters: int, names: tuple
     views = X if isinstance(X, dict) else {names[0]: X}
     profiles: dict[str, Any] = {}
     for name, values in views.items():
-        present = ~np.isnan(values[:, 0])
+        present = ~np.all(np.isnan(values), axis=1)
         counts = np.bincount(labels[present], minlength=n_clusters)
         sums = np.zeros((n_clusters, values.shape[1]))
         for rows in blocks_of(len(values)):

@@ -62,28 +62,43 @@ def cut_views(views: dict[str, list[str]], header: Sequence[str], source: str) -
     return groups
 
 
-class Dropped:
-    """The columns that ``--drop`` names; each pattern must be found in one of the files."""
+def patterns_of(given: Sequence[str]) -> list[str]:
+    """Columns as an option names them: by commas, and again and again."""
+    return [pattern.strip() for text in given for pattern in text.split(",") if pattern.strip()]
 
-    def __init__(self, patterns: Sequence[str]) -> None:
-        self._patterns = patterns
+
+class Chosen:
+    """The columns that ``--columns`` names, without those of ``--drop``; each must be in one of the files."""
+
+    def __init__(self, columns: Sequence[str], dropped: Sequence[str]) -> None:
+        self._columns, self._dropped = list(columns), list(dropped)
         self._missed: dict[str, UserError] = {}
         self._found = set[str]()
 
-    def rest(self, header: Sequence[str], source: str) -> list[int]:
-        """Where the columns stand that are not dropped."""
+    def places(self, header: Sequence[str], source: str) -> list[int]:
+        """Where the columns stand that are used."""
         if not header:
-            raise UserError(f"{source} has no columns of numbers.")
-        dropped = set[int]()
-        for pattern in self._patterns:
-            try:
-                dropped.update(find_columns(pattern, header, source))
-                self._found.add(pattern)
-            except UserError as error:
-                self._missed.setdefault(pattern, error)
-        if len(dropped) == len(header):
+            raise UserError(f"{source} has no columns to cluster.")
+        wanted = self._places(self._columns, header, source) if self._columns else set(range(len(header)))
+        dropped = self._places(self._dropped, header, source)
+        if self._columns and not wanted:
+            self.check()
+            raise usage(f"--columns names no column of {source}.")
+        if not wanted - dropped:
             raise usage(f"--drop leaves no column of {source}.")
-        return [place for place in range(len(header)) if place not in dropped]
+        return sorted(wanted - dropped)
+
+    def _places(self, given: Sequence[str], header: Sequence[str], source: str) -> set[int]:
+        places = set[int]()
+        for text in given:
+            whole = [text] if text in header else patterns_of([text])  # a name may have a comma
+            for pattern in whole:
+                try:
+                    places.update(find_columns(pattern, header, source))
+                    self._found.add(pattern)
+                except UserError as error:
+                    self._missed.setdefault(pattern, error)
+        return places
 
     def check(self) -> None:
         """Reject a pattern that no file had."""

@@ -1,4 +1,4 @@
-"""From files to scaled views: what fit, choose-k and bandwidth have in common."""
+"""From files to prepared views: what fit, choose-k and bandwidth have in common."""
 
 from __future__ import annotations
 
@@ -6,18 +6,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
-from powerkmeans.cli.bundle import ViewInput
-from powerkmeans.cli.columns import Dropped, cut_views, parse_views
+import numpy as np
+
+from powerkmeans.cli.columns import Chosen, cut_views, find_columns, parse_views, patterns_of
 from powerkmeans.cli.errors import UserError, counted, listed, usage
 from powerkmeans.cli.progress import Bar
 from powerkmeans.cli.reading import Given, named_files, read_file
-from powerkmeans.cli.samples import Samples, align, check_coverage, check_values, cut
-from powerkmeans.cli.scaling import ROWS, find_scaling, scaled, scales_columns
+from powerkmeans.cli.samples import Samples, align, check_coverage, check_values, cut, incomplete
 from powerkmeans.cli.table import Choose, OnRead, Request, Table
 from powerkmeans.cli.terminal import Terminal
+from powerkmeans.cli.troubles import check_columns, is_category, looks_like_ids, quoted
 from powerkmeans.inputs.metric import EUCLIDEAN
+from powerkmeans.preparing.scaling import AUTO, NONE, ROWS, STANDARD, Scaling, scales_columns
+from powerkmeans.preparing.spelling import Kind, Spelling
+from powerkmeans.preparing.views import DROP_ROWS, Prepared, PreparedView, Treatment, find_kinds, prepare_view
 
 T = TypeVar("T")
+Kinds = dict[str, dict[str, Kind | None]]
 
 
 def chosen(kind: type[T], options: dict[str, Any]) -> T:
@@ -28,44 +33,69 @@ def chosen(kind: type[T], options: dict[str, Any]) -> T:
 
 @dataclass(frozen=True)
 class InputOptions:
-    """The options that say what is read and how."""
+    """The options that say what is read, how, and what is done to it."""
 
     data: tuple[str, ...]
     id_column: str | None = None
     id_optional: bool = False
     view: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
+    drop_text: bool = False
+    encode: tuple[str, ...] = ()
+    encode_text: bool = False
+    impute: str | None = None
     array: tuple[str, ...] = ()
-    scale: str = "standard"
+    scale: str = AUTO
+    total: float | None = None
+    log: bool = False
     metric: str | None = None
     float32: bool = False
     delimiter: str | None = None
     decimal: str = "."
+    thousands: str | None = None
+    na: tuple[str, ...] = ()
     header: bool | None = None
     encoding: str = "utf-8"
-    may_drop: bool = True
 
     @property
     def by_row(self) -> bool:
         """Whether rows are scaled and columns are not: a constant column then says how long a row is."""
-        return self.scale == ROWS or (self.scale == "none" and self.metric not in (None, EUCLIDEAN))
+        return self.scale == ROWS or (self.scale == NONE and self.metric not in (None, EUCLIDEAN))
+
+    @property
+    def spelling(self) -> Spelling:
+        """How cells are written."""
+        if self.thousands is not None and (len(self.thousands) != 1 or self.thousands == self.decimal):
+            raise usage(f"--thousands {self.thousands!r} must be one character, and not that of --decimal.")
+        return Spelling(self.decimal, self.thousands, tuple(text.lower() for text in self.na))
+
+    @property
+    def treatment(self) -> Treatment:
+        """What is done to columns."""
+        fills = None if self.impute == DROP_ROWS else self.impute
+        return Treatment(self.spelling, fills, self.scale, self.total, self.log)
 
 
 @dataclass(frozen=True)
 class Inputs:
     """What an estimator is fitted to, and where it came from.
 
-    X : the scaled views, one array if there is one view
+    X : the prepared views, one array if there is one view
     samples : the same in the units of the files
-    views : columns, centres and scales of each view
+    views : columns and preparation of each view
+    units : the deviation of each column of a view in the units that it has in X, 0 for constant ones
     named : whether columns have names
+    scale : how columns are scaled, in a word
     notes : what a user should know
     """
 
     X: Any
     samples: Samples
-    views: tuple[ViewInput, ...]
+    views: tuple[PreparedView, ...]
+    units: dict[str, Any]
     named: bool
+    scale: str
     notes: tuple[str, ...] = ()
 
     @property
@@ -78,16 +108,16 @@ class Inputs:
 
 
 def read_inputs(options: InputOptions, terminal: Terminal) -> Inputs:
-    """Read the files, make views of them, check and scale them."""
+    """Read the files, make views of them, check and prepare them."""
     views = parse_views(options.view)
     files = named_files(options.data)
     if views and len(files) > 1:
         raise usage("--view cuts one table into views; of several files each is a view already.")
 
-    dropped, unused = Dropped(options.drop), list[str]()
+    chosen_columns, unused = Chosen(options.columns, options.drop), list[str]()
 
     def choose(header: Sequence[str], source: str) -> list[int]:
-        kept = dropped.rest(header, source)
+        kept = chosen_columns.places(header, source)
         if not views:
             return kept
         groups = cut_views(views, [header[place] for place in kept], source)
@@ -96,25 +126,118 @@ def read_inputs(options: InputOptions, terminal: Terminal) -> Inputs:
         return used
 
     tables = read_tables(files, options, choose, terminal)
-    dropped.check()
-    named = any(list(table.columns) != [str(place) for place in range(len(table.columns))] for table in tables)
+    chosen_columns.check()
+    named = any(table.cells.named for table in tables)
     if views:
         if len(tables) > 1:
             raise usage(f"{files[0].source} holds several tables; --view cuts one. Choose it with --array.")
         tables = cut(tables[0], views)
-    return make_inputs(_aligned(tables, unused), options.scale, named=named, by_row=options.by_row)
+    return _prepared(tables, options, unused, named=named)
 
 
-def _aligned(tables: list[Table], unused: list[str]) -> Samples:
-    """The samples of all tables, checked, with a note of columns that no view has."""
+def _prepared(tables: list[Table], options: InputOptions, unused: list[str], *, named: bool) -> Inputs:
+    """All tables as views that an estimator takes."""
+    notes = [f"{counted(len(unused), 'column')} in no view and not used: {listed(unused)}."] if unused else []
+    tables, kinds, more = decided(tables, options)
+    several = len(tables) > 1
+    check_columns(tables, kinds, options.spelling, fills=options.impute is not None)
     for table in tables:
-        check_values(table, rows_may_lack=len(tables) > 1)
+        check_values(table, rows_may_lack=several or options.impute == DROP_ROWS)
     samples = align(tables)
+    if options.impute == DROP_ROWS:
+        samples = _complete(samples)
     check_coverage(samples)
-    if not unused:
+    notes += [*more, *(note for table in tables for note in _about_ids(table))]
+    scales = {table.name: scale_of(table, options.scale) for table in tables}
+    return make_inputs(replace(samples, notes=(*samples.notes, *notes)), options, kinds, scales, named=named)
+
+
+def decided(tables: list[Table], options: InputOptions) -> tuple[list[Table], Kinds, list[str]]:
+    """Tables without the texts that are dropped, what their columns hold, and notes of what was decided."""
+    kinds, kept, notes = Kinds(), list[Table](), list[str]()
+    encode = patterns_of(options.encode)
+    found: set[str] = set()
+    for table in tables:
+        of_table = find_kinds(table.cells, options.spelling, _encoded(table, encode, found))
+        words = [label for label, kind in of_table.items() if kind is None and _has_words(table, label)]
+        if options.encode_text:
+            of_table |= {label: Kind.CATEGORY for label in words if is_category(table.words_of(label))}
+        left_out = [label for label in words if of_table[label] is None] if options.drop_text else []
+        if left_out:
+            notes.append(f"{counted(len(left_out), 'column')} of words left out: {listed(left_out)}.")
+        kinds[table.name] = {label: kind for label, kind in of_table.items() if label not in left_out}
+        notes += _about_kinds(kinds[table.name])
+        kept.append(_without(table, left_out))
+    for pattern in encode:
+        if pattern not in found:
+            find_columns(pattern, tables[0].columns, tables[0].source)  # which says that it is not there
+    return kept, kinds, notes
+
+
+def _has_words(table: Table, label: str) -> bool:
+    return bool(np.any(table.words_of(label) != ""))
+
+
+def _encoded(table: Table, patterns: Sequence[str], found: set[str]) -> list[str]:
+    """The columns of a table that ``--encode`` names."""
+    labels = list[str]()
+    for pattern in patterns:
+        try:
+            labels += [table.columns[place] for place in find_columns(pattern, table.columns, table.source)]
+            found.add(pattern)
+        except UserError:
+            continue
+    return labels
+
+
+def _without(table: Table, words: list[str]) -> Table:
+    if not words:
+        return table
+    places = [place for place, label in enumerate(table.columns) if label not in words]
+    if not places:
+        raise usage(f"--drop-text leaves no column of {table.source}.")
+    return table.with_cells(table.cells.take(places))
+
+
+def _about_kinds(kinds: dict[str, Kind | None]) -> list[str]:
+    """What was made of columns that are no plain numbers."""
+    says = {
+        Kind.CATEGORY: "as categories, a column of 0 and 1 for each",
+        Kind.DATE: "as days",
+        Kind.TRUTH: "as 1 and 0",
+    }
+    groups = {kind: [label for label, one in kinds.items() if one is kind] for kind in says}
+    return [f"{listed(labels)} taken {says[kind]}." for kind, labels in groups.items() if labels]
+
+
+def _about_ids(table: Table) -> list[str]:
+    names = [table.columns[place] for place in range(len(table.columns)) if looks_like_ids(table, place)]
+    named = table.cells.named and len(names) < len(table.columns)
+    way = "" if table.ids is not None else f"--id {quoted(names[0])} or " if names else ""
+    return [
+        f"{name!r} has another whole number in every row, as names of rows do; it is used as a number. Say "
+        f"{way}--drop {quoted(name)} if it is a name."
+        for name in names[:1]
+        if named
+    ]
+
+
+def _complete(samples: Samples) -> Samples:
+    """The samples without missing cells."""
+    gaps = incomplete(samples)
+    if not np.any(gaps):
         return samples
-    about = f"{counted(len(unused), 'column')} in no view and not used: {listed(unused)}."
-    return replace(samples, notes=(*samples.notes, about))
+    if np.all(gaps):
+        raise UserError("Every row has missing cells, so --impute drop-rows leaves none; use median or knn.")
+    left = counted(int(np.sum(gaps)), "row")
+    return samples.only(~gaps, f"{left} with missing cells left out; they have no label.")
+
+
+def scale_of(table: Table, scale: str) -> str:
+    """How the columns of a table are scaled: by default all but those whose units are to be kept."""
+    if scale != AUTO:
+        return scale
+    return STANDARD if getattr(table, "scaled", True) else NONE
 
 
 def read_tables(files: list[Given], options: InputOptions, choose: Choose, terminal: Terminal) -> list[Table]:
@@ -129,10 +252,9 @@ def read_tables(files: list[Given], options: InputOptions, choose: Choose, termi
                 arrays=options.array,
                 single=options.float32,
                 delimiter=_delimiter(options.delimiter),
-                decimal=options.decimal,
+                spelling=options.spelling,
                 header=options.header,
                 encoding=options.encoding,
-                may_drop=options.may_drop,
                 on_read=_telling(
                     bar, file.source + (f", file {index + 1} of {len(files)}" if len(files) > 1 else "")
                 ),
@@ -159,19 +281,43 @@ def _delimiter(given: str | None) -> str | None:
     return delimiter
 
 
-def make_inputs(samples: Samples, scale: str, *, named: bool, by_row: bool = False) -> Inputs:
-    """Scale aligned views, and remember what is to be told about them."""
+def make_inputs(
+    samples: Samples, options: InputOptions, kinds: Kinds, scales: dict[str, str], *, named: bool
+) -> Inputs:
+    """Prepare aligned views, and remember what is to be told about them."""
     notes = list(samples.notes)
-    views, arrays = list[ViewInput](), dict[str, Any]()
-    for name, values in samples.views.items():
-        assert values is not None
-        scaling = find_scaling(values, scale)
-        constant = _about_constant(name, samples.columns[name], scaling.constant, alone=len(samples.views) == 1)
-        notes += [] if by_row else constant
-        views.append(ViewInput(name, samples.columns[name], scaling))
-        arrays[name] = scaled(values, scaling) if scales_columns(scale) else values
-    X = arrays if len(arrays) > 1 else next(iter(arrays.values()))
-    return Inputs(X, samples, tuple(views), named, tuple(notes))
+    found = list[Prepared]()
+    several = len(samples.views) > 1
+    for name, cells in samples.views.items():
+        assert cells is not None
+        treatment = replace(options.treatment, scale=scales[name])
+        one = _prepared_view(name, cells, kinds[name], treatment, several=several)
+        constant = _about_constant(name, one.view.columns, one.scaling.constant, alone=not several)
+        notes += [] if options.by_row else constant
+        found.append(one)
+    arrays = {one.view.name: one.values for one in found}
+    X = arrays if several else found[0].values
+    samples = replace(samples, views={one.view.name: one.original for one in found})
+    units = {one.view.name: _units(one.scaling) for one in found}
+    used = set(scales.values())
+    scale = used.pop() if len(used) == 1 else STANDARD
+    return Inputs(X, samples, tuple(one.view for one in found), units, named, scale, tuple(notes))
+
+
+def _prepared_view(
+    name: str, cells: Any, kinds: dict[str, Any], treatment: Treatment, *, several: bool
+) -> Prepared:
+    numbers = all(kind is Kind.NUMBER for kind in kinds.values())
+    if (treatment.total is not None or treatment.log) and not numbers:
+        raise usage("--total and --log are for counts and amounts; leave other columns out with --drop.")
+    try:
+        return prepare_view(name, cells, kinds, treatment, absent=several)
+    except ValueError as error:
+        raise UserError(f"View {name!r}: {error}" if several else str(error)) from error
+
+
+def _units(scaling: Scaling) -> Any:
+    return np.where(scaling.constant, 0.0, scaling.deviation / scaling.scale)
 
 
 def _about_constant(view: str, columns: tuple[str, ...], constant: Any, *, alone: bool) -> list[str]:
@@ -186,19 +332,24 @@ def _about_constant(view: str, columns: tuple[str, ...], constant: Any, *, alone
     return [f"{'Column' if one else 'Columns'} {listed(flat)} of view {view!r} {says}."]
 
 
+_SCALING_WORDS = {
+    STANDARD: "standard scaling (mean 0, deviation 1)",
+    "robust": "robust scaling (median, quartiles)",
+    NONE: "columns as they are (no scaling)",
+    ROWS: "rows of unit length, columns as they are",
+}
+
+
 def tell_input(inputs: Inputs, reading: InputOptions, terminal: Terminal) -> None:
-    """Say what was read, how it is scaled, and what there is to know about it."""
+    """Say what was read, what was done to it, and what there is to know about it."""
     samples = inputs.samples
     views = "" if not inputs.several else f" in {len(inputs.views)} views"
-    scaling = {
-        "standard": "standard scaling (mean 0, deviation 1)",
-        "robust": "robust scaling (median, quartiles)",
-        "none": "columns as they are (no scaling)",
-        ROWS: "rows of unit length, columns as they are",
-    }
     read = f"{counted(samples.n_samples, 'sample')}, {counted(inputs.n_columns, 'column')}{views}"
-    terminal.say(f"{read}; {scaling[reading.scale]}")
+    done = [f"rows add up to {reading.total:g}"] if reading.total is not None else []
+    done += ["logarithms"] if reading.log else []
+    done += ["missing cells filled"] if reading.impute not in (None, DROP_ROWS) else []
+    terminal.say("; ".join([read, *done, _SCALING_WORDS[inputs.scale]]))
     for note in inputs.notes:
         terminal.note(note)
-    if scales_columns(reading.scale) and reading.metric not in (None, EUCLIDEAN):
-        terminal.note(f"Directions are those of columns in {reading.scale} scaling; for counts use --scale rows.")
+    if scales_columns(inputs.scale) and reading.metric not in (None, EUCLIDEAN):
+        terminal.note(f"Directions are those of columns in {inputs.scale} scaling; for counts use --scale rows.")

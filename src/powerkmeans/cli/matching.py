@@ -4,77 +4,133 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from powerkmeans.cli.bundle import Bundle, ViewInput
-from powerkmeans.cli.errors import UserError, listed, near
-from powerkmeans.cli.samples import Samples, align, check_coverage, check_values
+from powerkmeans.cli.errors import UserError, counted, listed, near
+from powerkmeans.cli.samples import Samples, align
 from powerkmeans.cli.table import Choose, Table
+from powerkmeans.preparing.operations import Indicators, Read, applied
+from powerkmeans.preparing.prepared import PreparedModel, complete_rows, rows_of
+from powerkmeans.preparing.spelling import Kind, kind_of
+from powerkmeans.preparing.views import PreparedView
 
 
-def wanted_columns(bundle: Bundle) -> Choose:
+def wanted_columns(model: PreparedModel) -> Choose:
     """Of a header, the columns that the model knows; all of one without any of them."""
-    known = {label for view in bundle.views for label in view.columns}
+    known = {label for view in model.views for label in view.given}
 
     def choose(header: Sequence[str], source: str) -> list[int]:
         found = [place for place, label in enumerate(header) if label in known]
-        if not bundle.named or _is_count(header):
+        if not model.named or _is_count(header):
             return list(range(len(header)))
         if not found:
-            expected = listed([label for view in bundle.views for label in view.columns])
+            expected = listed([label for view in model.views for label in view.given])
             raise UserError(f"{source} has none of the columns that the model knows: {expected}.")
         return found
 
     return choose
 
 
-def match_views(bundle: Bundle, tables: Sequence[Table]) -> Samples:
+def match_views(model: PreparedModel, tables: Sequence[Table]) -> Samples:
     """The model's views from new tables; views that no table has are missing for all samples."""
-    found = _found(bundle, tables)
-    chosen = {view.name: _ordered(found[view.name], view) for view in bundle.views if view.name in found}
-    for table in chosen.values():
-        check_values(table, rows_may_lack=bundle.several, may_drop=False)
+    found = _found(model, tables)
+    chosen = {view.name: _ordered(found[view.name], view) for view in model.views if view.name in found}
+    notes = list[str]()
+    for view in model.views:
+        if view.name in chosen:
+            _check_words(chosen[view.name], view)
+            notes += _about_categories(chosen[view.name], view)
     samples = align(list(chosen.values()))
-    lacking = [view.name for view in bundle.views if view.name not in chosen]
-    notes = (f"No file has the columns of {listed(lacking)}: missing for all samples.",) if lacking else ()
-    views = {view.name: samples.views.get(view.name) for view in bundle.views}
-    samples = replace(samples, views=views, notes=samples.notes + notes)
-    check_coverage(samples)
-    return samples
+    lacking = [view.name for view in model.views if view.name not in chosen]
+    notes += [f"No file has the columns of {listed(lacking)}: missing for all samples."] if lacking else []
+    views = {view.name: samples.views.get(view.name) for view in model.views}
+    return replace(samples, views=views, notes=(*samples.notes, *notes))
 
 
-def _found(bundle: Bundle, tables: Sequence[Table]) -> dict[str, Table]:
+def prepared(model: PreparedModel, samples: Samples) -> tuple[Any, Samples]:
+    """What the estimator takes, of the samples that it can answer for."""
+    views = {view.name: samples.views[view.name] for view in model.views}
+    try:
+        arrays = {view.name: None if (c := views[view.name]) is None else view(c) for view in model.views}
+    except ValueError as error:
+        raise UserError(str(error)) from error
+    X = arrays if model.several else arrays[model.views[0].name]
+    answerable = complete_rows(X)
+    if np.all(answerable):
+        return X, samples
+    gone = counted(int(np.sum(~answerable)), "sample")
+    if not np.any(answerable):
+        raise UserError("Every sample has missing cells, or no view at all, so there is nothing to answer for.")
+    first = samples.name_of(int(np.argmin(answerable)))
+    note = f"{gone} with missing cells, the first is {first!r}: no answers there."
+    return rows_of(X, answerable), samples.only(answerable, note)
+
+
+def _check_words(table: Table, view: PreparedView) -> None:
+    """Reject words where the fit had numbers, and infinite numbers, by where they stand."""
+    infinite = np.isinf(table.values)
+    if np.any(infinite):
+        row, column = divmod(int(np.argmax(infinite)), table.values.shape[1])
+        raise UserError(
+            f"{table.source} has an infinite value in {table.place(row)}, column {table.columns[column]!r}."
+        )
+    kinds = next((one.kinds for one in view.chain if isinstance(one, Read)), (Kind.NUMBER,) * len(table.columns))
+    for place, texts in table.words.items():
+        if kinds[place] is Kind.CATEGORY:
+            continue
+        bad = {text for text in set(texts.tolist()) if text and kind_of([text], view.spelling) is not kinds[place]}
+        if bad:
+            row = next(row for row, text in enumerate(texts) if text in bad)
+            what = {Kind.NUMBER: "a number", Kind.TRUTH: "yes or no", Kind.DATE: "a date"}[kinds[place]]
+            where = f"{table.source}, {table.place(row)}, column {table.columns[place]!r}"
+            raise UserError(f"{where}: {texts[row][:40]!r} is not {what}.")
+
+
+def _about_categories(table: Table, view: PreparedView) -> list[str]:
+    """What there is to know about categories that the fit did not see."""
+    for place, one in enumerate(view.chain):
+        if isinstance(one, Indicators):
+            found = one.unknown(applied(view.chain[:place], table.cells))
+            return [
+                f"{column!r} has categories that the fit did not see: {listed(new)}."
+                for column, new in found.items()
+            ]
+    return []
+
+
+def _found(model: PreparedModel, tables: Sequence[Table]) -> dict[str, Table]:
     """Which table has which view: by columns if there is one table, else by names, else by columns."""
-    if len(tables) == 1 and bundle.named and not _nameless(tables[0]):
+    if len(tables) == 1 and model.named and not _nameless(tables[0]):
         header = set(tables[0].columns)
-        return {view.name: tables[0] for view in bundle.views if not header.isdisjoint(view.columns)}
-    names = {view.name for view in bundle.views}
+        return {view.name: tables[0] for view in model.views if not header.isdisjoint(view.given)}
+    names = {view.name for view in model.views}
     found = {table.name: table for table in tables if table.name in names}
     left = [table for table in tables if table.name not in names]
     if left and len(tables) == 1:
-        return _by_position(bundle, left[0])
-    return found | _by_columns(left, [view for view in bundle.views if view.name not in found])
+        return _by_position(model, left[0])
+    return found | _by_columns(left, [view for view in model.views if view.name not in found])
 
 
-def _by_position(bundle: Bundle, table: Table) -> dict[str, Table]:
+def _by_position(model: PreparedModel, table: Table) -> dict[str, Table]:
     """One table for a model of one view, or for one whose columns have no names and are cut by position."""
-    if len(bundle.views) == 1:
-        return {bundle.views[0].name: table}
-    places = [int(label) for view in bundle.views for label in view.columns if label.isascii() and label.isdigit()]
-    if len(set(places)) != sum(len(view.columns) for view in bundle.views):
+    if len(model.views) == 1:
+        return {model.views[0].name: table}
+    places = [int(label) for view in model.views for label in view.given if label.isascii() and label.isdigit()]
+    if len(set(places)) != sum(len(view.given) for view in model.views):
         raise UserError(
             f"{table.source} is one table, but the model was fitted on the views "
-            f"{listed([view.name for view in bundle.views])} from files of their own; give one file each."
+            f"{listed([view.name for view in model.views])} from files of their own; give one file each."
         )
-    return {view.name: table for view in bundle.views}
+    return {view.name: table for view in model.views}
 
 
-def _by_columns(tables: Sequence[Table], views: Sequence[ViewInput]) -> dict[str, Table]:
+def _by_columns(tables: Sequence[Table], views: Sequence[PreparedView]) -> dict[str, Table]:
     """Tables that have all columns of a view that is still open; the first of several that fit."""
     found: dict[str, Table] = {}
     for table in tables:
-        fitting = [v for v in views if v.name not in found and set(v.columns) <= set(table.columns)]
+        fitting = [v for v in views if v.name not in found and set(v.given) <= set(table.columns)]
         if not fitting:
             names = listed([view.name for view in views])
             raise UserError(f"{table.source} has the columns of no view of the model ({names} are open).")
@@ -82,23 +138,21 @@ def _by_columns(tables: Sequence[Table], views: Sequence[ViewInput]) -> dict[str
     return found
 
 
-def _ordered(table: Table, view: ViewInput) -> Table:
+def _ordered(table: Table, view: PreparedView) -> Table:
     """The columns of a view in the model's order; by position if the table has no names."""
     place = {label: index for index, label in enumerate(table.columns)}
-    lacking = [label for label in view.columns if label not in place]
-    nobody_named = _nameless(table) or _is_count(view.columns)
-    if lacking and nobody_named and len(table.columns) == len(view.columns):
-        return replace(table, name=view.name, columns=view.columns)
+    lacking = [label for label in view.given if label not in place]
+    nobody_named = _nameless(table) or _is_count(view.given)
+    if lacking and nobody_named and len(table.columns) == len(view.given):
+        return replace(table, name=view.name, columns=view.given)
     if lacking:
         hint = near(lacking[0], list(table.columns)) if len(lacking) == 1 else "."
         raise UserError(
-            f"{table.source} lacks {len(lacking)} of the {len(view.columns)} columns of the model's view "
+            f"{table.source} lacks {len(lacking)} of the {len(view.given)} columns of the model's view "
             f"{view.name!r}: {listed(lacking)}{hint or '.'}"
         )
-    chosen = [place[label] for label in view.columns]
-    return replace(
-        table, name=view.name, columns=view.columns, values=np.ascontiguousarray(table.values[:, chosen])
-    )
+    chosen = [place[label] for label in view.given]
+    return replace(table.with_cells(table.cells.take(chosen)), name=view.name)
 
 
 def _nameless(table: Table) -> bool:

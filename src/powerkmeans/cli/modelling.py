@@ -11,7 +11,6 @@ from typing import Any
 from powerkmeans.cli.errors import Exit, UserError, near, usage
 from powerkmeans.cli.inputs import Inputs
 from powerkmeans.cli.progress import FitListener
-from powerkmeans.cli.scaling import ROWS
 from powerkmeans.cli.terminal import Terminal
 from powerkmeans.compute.options import NumpyOptions
 from powerkmeans.estimators import KernelPowerKMeans, MultiViewPowerKMeans
@@ -20,6 +19,7 @@ from powerkmeans.features.maps.registry import MAPS
 from powerkmeans.inputs.metric import COSINE, EUCLIDEAN
 from powerkmeans.inputs.settings import AUTO, check_settings
 from powerkmeans.objective.membership import MEMBERSHIPS
+from powerkmeans.preparing.scaling import ROWS
 
 # parameters that are set by options of their own
 _ELSEWHERE = {"n_clusters": "-k", "random_state": "--seed", "views": "--view", "verbose": "--quiet"}
@@ -33,7 +33,7 @@ class ModelOptions:
     feature_map: str = AUTO
     kernel: str = "rbf"
     metric: str | None = None
-    scale: str = "standard"
+    scale: str = "auto"
     bandwidth: str = "median"
     n_components: str = "auto"
     n_neighbors: str = "auto"

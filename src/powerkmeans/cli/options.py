@@ -16,7 +16,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 FEATURE_MAPS = ("auto", "graph", "nystroem", "rff", "orf", "identity", "exact")
 KERNELS = ("rbf", "laplacian", "matern12", "matern32", "matern52", "rational_quadratic")
 MEMBERSHIPS = ("auto", "possibilistic", "fuzzy")
-SCALES = ("standard", "robust", "none", "rows")
+SCALES = ("auto", "standard", "robust", "none", "rows")
+FILLS = ("median", "knn", "drop-rows")
 
 
 class FeatureMapChoice(click.Choice[str]):
@@ -32,7 +33,9 @@ class FeatureMapChoice(click.Choice[str]):
 
 # where options stand in the help, by the names of their parameters; others come first
 SECTIONS = {
-    "Reading": "id_column array view drop scale float32 delimiter decimal header encoding",
+    "Reading": "id_column array columns drop drop_text view float32 delimiter decimal thousands na header "
+    "encoding",
+    "Preparing": "impute encode encode_text total log scale",
     "Clustering": "feature_map kernel metric bandwidth n_components n_neighbors membership entropy n_init "
     "max_iter tol seed set_parameters",
     "Running": "dry_run engine threads advice config quiet as_json help",
@@ -111,7 +114,7 @@ file_options = _all(
         "--array",
         multiple=True,
         metavar="NAME",
-        help="Which array of .npz, .mat, .zarr, .h5ad or .h5mu (obsm/X_pca).",
+        help="Which array of .npz, .mat, .zarr, .h5ad or .h5mu (obsm/X_pca), or which sheet of .xlsx.",
     ),
     click.option("--delimiter", metavar="CHAR", help="What cuts a text file.  [default: found out]"),
     click.option(
@@ -120,6 +123,15 @@ file_options = _all(
         default=".",
         show_default=True,
         help="What stands before decimals in a text file.",
+    ),
+    click.option(
+        "--thousands", metavar="CHAR", help="What stands between thousands, as in 1,234,567.  [default: nothing]"
+    ),
+    click.option(
+        "--na",
+        multiple=True,
+        metavar="TEXT",
+        help="What stands for a missing cell besides NA and nothing. Repeat it.",
     ),
     click.option(
         "--header/--no-header", default=None, help="Whether a text file begins with names.  [default: found out]"
@@ -135,14 +147,38 @@ view_options = _all(
         metavar="NAME=COLUMNS",
         help="A view of one table's columns: names, prefix* or 0:64, by commas. Repeat it.",
     ),
-    click.option("--drop", multiple=True, metavar="COLUMN", help="Columns to leave out: a name, prefix* or 0:4."),
+    click.option(
+        "--columns", multiple=True, metavar="COLUMNS", help="These alone: names, prefix* or 0:4, by commas."
+    ),
+    click.option("--drop", multiple=True, metavar="COLUMNS", help="Columns to leave out, named in the same way."),
+    click.option("--drop-text", is_flag=True, help="Leave out all columns of words."),
+    click.option(
+        "--impute",
+        type=click.Choice(FILLS),
+        help="Missing cells: the median of the column (the most frequent category), the mean of the five nearest "
+        "rows, or their rows are left out and get no label.",
+    ),
+    click.option(
+        "--encode",
+        multiple=True,
+        metavar="COLUMNS",
+        help="Columns of categories: each becomes a column of 0 and 1, which weigh as one number together.",
+    ),
+    click.option("--encode-text", is_flag=True, help="The same for all words that come again and again."),
+    click.option(
+        "--total",
+        type=click.FloatRange(0, min_open=True),
+        metavar="N",
+        help="Make counts of each row add up to N.",
+    ),
+    click.option("--log", is_flag=True, help="Logarithms of one more than the numbers, after --total."),
     click.option(
         "--scale",
         type=click.Choice(SCALES),
-        default="standard",
+        default="auto",
         show_default=True,
-        help="Columns by mean and deviation, by median and quartiles, or as they are; rows: to unit length, which "
-        "is --scale none --metric cosine.",
+        help="Columns by mean and deviation (standard), by median and quartiles (robust), or as they are (none); "
+        "rows: to unit length, which is --scale none --metric cosine. auto is standard, but none for obsm.",
     ),
 )
 

@@ -210,6 +210,9 @@ def write_csv(stream: IO[str], blocks: Iterator[Columns], delimiter: str = ",") 
 
 
 def _cells(column: NDArray[Any], escaped: Callable[[str], str]) -> list[str]:
+    if isinstance(column, np.ma.MaskedArray):  # nothing where there is no answer
+        written = _cells(column.data, escaped)
+        return ["" if blank else cell for cell, blank in zip(written, np.ma.getmaskarray(column), strict=True)]
     if column.dtype.kind == "f":
         return [f"{value:.6g}" for value in column.tolist()]
     if column.dtype.kind in "biu":
@@ -228,14 +231,18 @@ def _write_parquet(path: Path, blocks: Iterator[Columns]) -> None:
     try:
         for block in blocks:
             # ids are texts or whole numbers; objects are never anything else
-            table = arrow.table(
-                {name: column.tolist() if column.dtype == object else column for name, column in block.items()}
-            )
+            table = arrow.table({name: _arrow(arrow, column) for name, column in block.items()})
             writer = writer or parquet.ParquetWriter(path, table.schema)
             writer.write_table(table)
     finally:
         if writer is not None:
             writer.close()
+
+
+def _arrow(arrow: Any, column: NDArray[Any]) -> Any:
+    if isinstance(column, np.ma.MaskedArray):
+        return arrow.array(column.data, mask=np.ma.getmaskarray(column))
+    return column.tolist() if column.dtype == object else column
 
 
 def id_column(values: NDArray[Any], integers: bool) -> NDArray[Any]:

@@ -12,118 +12,122 @@ from numpy.typing import NDArray
 from powerkmeans.cli.columns import cut_views
 from powerkmeans.cli.errors import UserError, counted, listed
 from powerkmeans.cli.table import Ids, Table
+from powerkmeans.preparing.cells import Cells
 
 
 @dataclass(frozen=True)
 class Samples:
     """Views with the same samples in the same order, in the units they were read in.
 
-    ``views`` has one array per view, a row of NaN where a sample lacks it, None for a view that no sample has.
+    views : the cells of each view, a row without any where a sample lacks it, None for a view that nobody has
+    ids : what the samples are called
+    n_samples : how many there are
+    everyone, kept : where some rows were left out, the ids of all, and which rows are the samples
+    n_rows : how many rows were read
     """
 
-    views: dict[str, NDArray[Any] | None]
-    columns: dict[str, tuple[str, ...]]
+    views: dict[str, Cells | None]
     ids: Ids | None
     n_samples: int
     notes: tuple[str, ...] = ()
+    everyone: Ids | None = None
+    kept: NDArray[np.intp] | None = None
+    n_rows: int = 0
 
     def coverage(self, view: str) -> float:
         """The share of the samples that have a view."""
-        values = self.views[view]
-        return 0.0 if values is None else float(np.mean(~np.isnan(values[:, 0])))
+        cells = self.views[view]
+        return 0.0 if cells is None else float(1 - np.mean(_absent(cells)))
+
+    def only(self, rows: NDArray[np.bool_], note: str) -> Samples:
+        """Some of the samples; the others have rows in the answers, which stay empty."""
+        ids = None if self.ids is None else self.ids._replace(values=self.ids.values[rows])
+        views = {name: None if cells is None else cells.rows(rows) for name, cells in self.views.items()}
+        kept = np.flatnonzero(rows)
+        return Samples(views, ids, len(kept), (*self.notes, note), self.ids, kept, self.n_samples)
+
+    def name_of(self, sample: int) -> Any:
+        """The id of a sample, or the number of its row."""
+        if self.ids is not None:
+            return self.ids.values[sample]
+        return int(sample if self.kept is None else self.kept[sample])
+
+
+def _absent(cells: Cells) -> NDArray[np.bool_]:
+    """Which rows have no value at all."""
+    return np.asarray(np.all(cells.is_missing, axis=1))
 
 
 def cut(table: Table, views: dict[str, list[str]]) -> list[Table]:
     """One table as a table per view."""
     groups = cut_views(views, table.columns, table.source)
-    return [
-        replace(
-            table,
-            name=name,
-            columns=tuple(table.columns[place] for place in places),
-            values=np.ascontiguousarray(table.values[:, places]),
-            notes=table.notes if index == 0 else (),
-        )
-        for index, (name, places) in enumerate(groups.items())
-    ]
+    tables = [replace(table.with_cells(table.cells.take(places)), name=name) for name, places in groups.items()]
+    return [replace(one, notes=table.notes if index == 0 else ()) for index, one in enumerate(tables)]
 
 
-def check_values(table: Table, *, rows_may_lack: bool, may_drop: bool = True) -> None:
-    """Reject missing and infinite values, by column and row; a row without any value may lack the view."""
+def check_values(table: Table, *, rows_may_lack: bool) -> None:
+    """Reject infinite values, and rows or tables without any value; a row may lack one view of several."""
     with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(np.sum(table.values, dtype=np.float64)):
+        if not table.words and np.isfinite(np.sum(table.values, dtype=np.float64)):
             return
-    missing = np.isnan(table.values)
-    absent = np.all(missing, axis=1)
-    if rows_may_lack:
-        missing &= ~absent[:, None]
-    if np.any(missing):
-        way = "the columns out with --drop" if may_drop else "the rows out"
-        raise UserError(_about_missing(table, missing, absent, way, several=rows_may_lack))
     infinite = np.isinf(table.values)
     if np.any(infinite):
         row, column = divmod(int(np.argmax(infinite)), table.values.shape[1])
         raise UserError(
             f"{table.source} has an infinite value in {table.place(row)}, column {table.columns[column]!r}."
         )
+    absent = _absent(table.cells)
     if np.all(absent):
         raise UserError(f"{table.source} has no values at all for view {table.name!r}.")
-
-
-def _about_missing(
-    table: Table, missing: NDArray[np.bool_], absent: NDArray[np.bool_], way: str, *, several: bool
-) -> str:
-    counts = np.sum(missing, axis=0)
-    worst = [int(place) for place in np.argsort(-counts, kind="stable") if counts[place]]
-    shown = ", ".join(f"{table.columns[place]!r} ({counts[place]})" for place in worst[:5])
-    more = f" and {len(worst) - 5} more columns" if len(worst) > 5 else ""
-    first = table.place(int(np.argmax(np.any(missing, axis=1))))
-    advice = " A sample has a view whole or not at all." if several else ""
-    if not several and np.all(absent[np.any(missing, axis=1)]):
+    if np.any(absent) and not rows_may_lack:
+        first = table.place(int(np.argmax(absent)))
         bare = counted(int(np.sum(absent)), "row")
-        return f"{table.source} has {bare} without any value, the first in {first}; leave them out."
-    return (
-        f"{table.source} has missing values in {shown}{more}, the first in {first}; fill them in, or leave "
-        f"{way}.{advice}"
-    )
+        raise UserError(
+            f"{table.source} has {bare} without any value, the first in {first}; leave them out, or say --impute "
+            "drop-rows."
+        )
 
 
 def align(tables: Sequence[Table]) -> Samples:
     """The tables as views of the union of their samples, in the order in which they first appear."""
     notes = tuple(note for table in tables for note in table.notes)
-    columns = {table.name: table.columns for table in tables}
     _check_all_or_none(tables)
     first = tables[0]
     if first.ids is None or all(_same_ids(first, table) for table in tables):
         _check_lengths(tables)
-        return Samples({t.name: t.values for t in tables}, columns, first.ids, len(first), notes)
+        return Samples({t.name: t.cells for t in tables}, first.ids, len(first), notes, n_rows=len(first))
     place: dict[str, int] = {}
     for table in tables:
         for value in _ids(table).values:
             place.setdefault(value, len(place))
     _check_overlap(tables)
-    views = {table.name: _spread(table, place) for table in tables}
+    views = {t.name: t.cells.spread([place[v] for v in _ids(t).values], len(place)) for t in tables}
     integers = all(_ids(table).integers for table in tables)
     ids = Ids(first.ids.column, np.array(list(place), dtype=object), integers)
     lacking = {table.name: len(place) - len(table) for table in tables if len(table) < len(place)}
     notes += tuple(f"View {name!r} lacks {count} of {len(place)} samples." for name, count in lacking.items())
-    return Samples(dict(views), columns, ids, len(place), notes)
+    return Samples(dict(views), ids, len(place), notes, n_rows=len(place))
 
 
 def check_coverage(samples: Samples) -> None:
     """Reject a sample that has no view at all."""
-    given = [values for values in samples.views.values() if values is not None]
-    bare = np.flatnonzero(np.all([np.isnan(values[:, 0]) for values in given], axis=0))
+    bare = np.flatnonzero(_without_any(samples))
     if len(bare):
         row = int(bare[0])
         name = f"row {row}" if samples.ids is None else samples.ids.called(row)
         raise UserError(f"{counted(len(bare), 'sample')} without any view, the first is {name}; leave them out.")
 
 
-def _spread(table: Table, place: dict[str, int]) -> NDArray[Any]:
-    values = np.full((len(place), table.values.shape[1]), np.nan, dtype=table.values.dtype)
-    values[[place[value] for value in _ids(table).values]] = table.values
-    return values
+def _without_any(samples: Samples) -> NDArray[np.bool_]:
+    return np.asarray(np.all([_absent(cells) for cells in samples.views.values() if cells is not None], axis=0))
+
+
+def incomplete(samples: Samples) -> NDArray[np.bool_]:
+    """Which samples have missing cells: in a view that they have in part, or in all of them."""
+    partly = [
+        np.any(cells.is_missing, axis=1) & ~_absent(cells) for cells in samples.views.values() if cells is not None
+    ]
+    return np.asarray(np.any(partly, axis=0)) | _without_any(samples)
 
 
 def _ids(table: Table) -> Ids:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from powerkmeans.cli.errors import UserError, listed, near
+from powerkmeans.preparing.cells import Cells, Words
+from powerkmeans.preparing.spelling import PLAIN, Spelling
 from powerkmeans.support.escapes import printable
 
 # where the wanted columns stand in a header: (header, name of the file) -> positions
@@ -34,12 +36,12 @@ class Ids(NamedTuple):
 class Request:
     """What is wanted of a file, and how it is to be read.
 
-    choose : which columns of numbers
+    choose : which columns
     id_column : the column that names the rows; ``id_optional``: if there is one
-    arrays : which arrays, of a file that holds several
+    arrays : which arrays or sheets, of a file that holds several
     single : in single precision
-    delimiter, decimal, header, encoding : of text files; None to find out
-    may_drop : whether the command can leave columns out
+    delimiter, header, encoding : of text files; None to find out
+    spelling : how numbers are written, and what is missing
     on_read : told of the share of the file that has been read
     """
 
@@ -49,10 +51,9 @@ class Request:
     arrays: tuple[str, ...] = ()
     single: bool = False
     delimiter: str | None = None
-    decimal: str = "."
+    spelling: Spelling = PLAIN
     header: bool | None = None
     encoding: str = "utf-8"
-    may_drop: bool = True
     on_read: OnRead = lambda share: None
 
     def dtype(self, stored: np.dtype[Any]) -> np.dtype[Any]:
@@ -60,12 +61,17 @@ class Request:
         narrow = self.single or (stored.kind == "f" and stored.itemsize <= 4)
         return np.dtype(np.float32 if narrow else np.float64)
 
+    @property
+    def decimal(self) -> str:
+        return self.spelling.decimal
+
 
 @dataclass(frozen=True)
 class Table:
-    """One view's worth of rows; what is missing is NaN.
+    """One view's worth of rows; what is missing is NaN, and so are columns that hold words.
 
     ``source`` is what messages call it. ``lines`` has the line of the file that each row stands in, for text.
+    ``words`` has the columns that are no numbers, by position, with "" for what is missing.
     """
 
     name: str
@@ -75,9 +81,24 @@ class Table:
     ids: Ids | None = None
     lines: NDArray[np.int64] | None = None
     notes: tuple[str, ...] = ()
+    words: Mapping[int, Words] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.values)
+
+    @property
+    def cells(self) -> Cells:
+        """The columns, numbers and words."""
+        return Cells(self.columns, self.values, self.words)
+
+    def words_of(self, column: str) -> Words:
+        """The words of a column, nothing for one of numbers."""
+        place = self.columns.index(column)
+        return self.words[place] if place in self.words else np.full(len(self), "", dtype=object)
+
+    def with_cells(self, cells: Cells) -> Table:
+        """The same rows with other columns."""
+        return replace(self, columns=cells.columns, values=cells.numbers, words=cells.words)
 
     def place(self, row: int) -> str:
         """Where a row is found, for messages."""
@@ -95,15 +116,6 @@ def id_place(header: Sequence[str], request: Request, source: str) -> int | None
         hint = near(id_column, list(header)) or f"; it has {listed(list(header))}."
         raise UserError(f"{source} has no column {id_column!r} for --id{hint}")
     return list(header).index(id_column)
-
-
-def not_numbers(column: str, request: Request) -> str:
-    """What to do about a column that does not hold numbers, as the end of a sentence."""
-    if not request.may_drop:
-        return "."
-    name = column if column.replace("_", "").replace("-", "").isalnum() else f"'{column}'"
-    or_id = "" if request.id_column is not None else f", or use it as --id {name}"
-    return f". Leave the column out with --drop {name}{or_id}."
 
 
 def checked_header(header: Sequence[str], source: str) -> None:

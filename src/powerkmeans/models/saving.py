@@ -32,6 +32,8 @@ from powerkmeans.support.files import explained, free_target, replacing
 from powerkmeans.types import Iteration, Parameters, PassStatistics, Problem, Status, Views
 
 _CSR = ("data", "indices", "indptr")
+# the format of what is kept beside a model that prepares its rows; others keep what they like
+PREPARATION = "powerkmeans-input"
 
 
 def write(
@@ -114,8 +116,19 @@ def pack_estimator(estimator: Any, extra: Any) -> tuple[dict[str, Any], dict[str
 
 
 def load_estimator(path: str | os.PathLike[str], classes: dict[str, Any]) -> Any:
-    """Read an estimator that is an instance of one of ``classes``."""
-    return load_with_extra(path, classes)[0]
+    """Read an estimator that is an instance of one of ``classes``, and that takes rows as they are."""
+    estimator, extra = load_with_extra(path, classes)
+    if is_preparation(extra):
+        raise ModelFileError(
+            f"{os.fspath(path)!r} holds a model with what was done to its columns; read it with powerkmeans.load, "
+            "whose `estimator` is the model alone."
+        )
+    return estimator
+
+
+def is_preparation(extra: Any) -> bool:
+    """Whether what was kept beside a model is what is done to its rows before it sees them."""
+    return isinstance(extra, dict) and extra.get("format") == PREPARATION
 
 
 def load_with_extra(path: str | os.PathLike[str], classes: dict[str, Any]) -> tuple[Any, Any]:

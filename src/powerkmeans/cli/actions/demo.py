@@ -12,15 +12,18 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 from sklearn.metrics import roc_auc_score
 
-from powerkmeans.cli.actions.fit import MODEL, REPORT, Plan, Stopwatch, fit_and_write
-from powerkmeans.cli.inputs import InputOptions, make_inputs
+from powerkmeans.cli.actions.fit import Plan, Stopwatch, fit_and_write
+from powerkmeans.cli.inputs import InputOptions, Kinds, make_inputs
 from powerkmeans.cli.modelling import ModelOptions
 from powerkmeans.cli.outputs import Columns, Outputs
+from powerkmeans.cli.planning import MODEL, REPORT
 from powerkmeans.cli.samples import Samples
 from powerkmeans.cli.table import Ids
 from powerkmeans.cli.terminal import Terminal, grid, heading, number
 from powerkmeans.estimators import MultiViewPowerKMeans
 from powerkmeans.metrics import clustering_accuracy
+from powerkmeans.preparing.cells import Cells
+from powerkmeans.preparing.spelling import Kind
 
 VIEWS = ("pixels", "strokes", "noise")
 _OUTLIERS, _MISSING, _DIRECTIONS = 0.10, 0.20, 6
@@ -48,7 +51,11 @@ def run(options: dict[str, Any]) -> None:
     last = all_steps[-1]
     plan = Plan(outputs, Stopwatch({}), terminal, written_data(last, digits))
     reading = InputOptions(tuple(f"{view}.csv" for view in VIEWS), id_column=_ID, scale="none")
-    inputs = make_inputs(_samples(last), "none", named=True)
+    samples = _samples(last)
+    kinds: Kinds = {
+        name: dict.fromkeys(cells.columns, Kind.NUMBER) for name, cells in samples.views.items() if cells
+    }
+    inputs = make_inputs(samples, reading, kinds, dict.fromkeys(kinds, "none"), named=True)
     parameters = ModelOptions(10).parameters(several=True)
     fit_and_write(inputs, parameters, reading, {"outliers": _OUTLIERS}, plan)
     files = " ".join(str(outputs.folder / f"{view}.csv") for view in VIEWS)
@@ -154,10 +161,9 @@ def _table(all_steps: list[Step], means: list[dict[str, float]]) -> tuple[Any, .
 
 def _samples(step: Step) -> Samples:
     n = len(step.outlier)
-    columns = {name: tuple(_column_names(name, view.shape[1])) for name, view in step.views.items()}
-    return Samples(
-        dict(step.views), columns, Ids(_ID, np.array([str(i) for i in range(n)], dtype=object), True), n
-    )
+    views = {name: Cells(tuple(_column_names(name, view.shape[1])), view) for name, view in step.views.items()}
+    ids = Ids(_ID, np.array([str(i) for i in range(n)], dtype=object), True)
+    return Samples(dict(views), ids, n, n_rows=n)
 
 
 def _column_names(view: str, width: int) -> list[str]:

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from powerkmeans.cli.bundle import rows_of
 from powerkmeans.cli.errors import UserError, counted
 from powerkmeans.cli.inputs import Inputs
 from powerkmeans.cli.memory import duration, size
@@ -24,6 +23,7 @@ from powerkmeans.fitting.pilot import PILOT_ROWS, ROWS_PER_CLUSTER
 from powerkmeans.fitting.samples import START_ROWS
 from powerkmeans.fitting.task import SAMPLE_BYTES
 from powerkmeans.inputs.settings import AUTO
+from powerkmeans.preparing.prepared import rows_of
 from powerkmeans.support.memory import available_memory, can_keep
 
 # rows of the first probe, at least so many and so many per cluster; the second has that many times as many

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
 
-from powerkmeans.cli.errors import UserError, listed
+from powerkmeans.cli.errors import UserError, listed, usage
 from powerkmeans.cli.labels import Labels, read_labels
 from powerkmeans.cli.manifest import check_run
 from powerkmeans.cli.terminal import Terminal, facts, heading
@@ -31,7 +31,10 @@ def run(options: dict[str, Any]) -> None:
     labels = read_labels(
         options["labels"], options["labels_column"], named, option="--labels-column", usual="cluster"
     )
-    truth = read_labels(options["truth"], options["truth_column"], named, option="--truth-column")
+    if options["truth_id"] is not None and named is None:
+        raise usage("--truth-id names the rows of the second file; name those of the first with --id.")
+    known_by = options["truth_id"] or named
+    truth = read_labels(options["truth"], options["truth_column"], known_by, option="--truth-column")
     found, known = paired(labels, truth, terminal)
     noise = int(np.sum(found == "-1"))
     if noise:

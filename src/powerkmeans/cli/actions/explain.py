@@ -10,10 +10,11 @@ from rich.text import Text
 from powerkmeans.cli.actions.predict import read_for
 from powerkmeans.cli.actions.summary import bandwidths, cluster_table, features, view_weights
 from powerkmeans.cli.answers import view_table
-from powerkmeans.cli.bundle import Bundle, load_bundle
 from powerkmeans.cli.errors import counted
+from powerkmeans.cli.loading import load_prepared
 from powerkmeans.cli.manifest import check_run
 from powerkmeans.cli.terminal import Terminal, facts, grid, heading, number
+from powerkmeans.preparing.prepared import PreparedModel
 from powerkmeans.support.escapes import printable
 
 
@@ -21,21 +22,21 @@ def run(options: dict[str, Any]) -> None:
     """Tell what is in a model; judge its views on new data if there is any."""
     terminal = Terminal(quiet=options["quiet"], as_json=options["as_json"])
     terminal.note_all(check_run(options["model"]))
-    bundle = load_bundle(options["model"])
+    bundle = load_prepared(options["model"])
     views = bundle.found.get("views")
     if options["data"]:
-        samples = read_for(bundle, options, terminal)
+        X, samples = read_for(bundle, options, terminal)
         terminal.say(f"Views are judged on {samples.n_samples:,} new samples; the rest is what the fit found.")
-        X = bundle.inputs(samples)
         with terminal.hearing_warnings():
             views = view_table(bundle.estimator, X, tuple(view.name for view in bundle.views))
     clusters = cluster_columns(bundle, options["n_columns"])
     if terminal.as_json:
         terminal.give(_as_json(bundle, views, clusters) | {"notes": terminal.notes})
         return
-    model = bundle.estimator
-    about = f"{len(model.labels_):,} samples · {counted(model.n_clusters, 'cluster')} · {_membership(model)}"
-    terminal.show(heading(type(model).__name__, about), facts(_facts(bundle)))
+    estimator = bundle.estimator
+    clusters_of = counted(estimator.n_clusters, "cluster")
+    about = f"{len(estimator.labels_):,} samples · {clusters_of} · {_membership(estimator)}"
+    terminal.show(heading(type(estimator).__name__, about), facts(_facts(bundle)))
     terminal.show(cluster_table(_sizes(bundle), bundle.found.get("n_noise", 0)))
     if views is not None:
         terminal.show(_views(views, bundle))
@@ -47,7 +48,7 @@ def run(options: dict[str, Any]) -> None:
         )
 
 
-def cluster_columns(bundle: Bundle, most: int) -> list[list[dict[str, Any]]]:
+def cluster_columns(bundle: PreparedModel, most: int) -> list[list[dict[str, Any]]]:
     """For each cluster the columns in which its mean is farthest from that of all, in standard deviations."""
     profiles = bundle.found.get("profiles")
     if not profiles:
@@ -62,22 +63,22 @@ def cluster_columns(bundle: Bundle, most: int) -> list[list[dict[str, Any]]]:
     return found
 
 
-def _offsets(means: Any, bundle: Bundle, place: int) -> Any:
+def _offsets(means: Any, bundle: PreparedModel, place: int) -> Any:
     """Cluster means less the mean over all samples, in the columns' standard deviations; 0 for constant ones."""
-    scaling = bundle.views[place].scaling
+    deviation = np.asarray(bundle.found["units"][bundle.views[place].name])
     sizes = _sizes(bundle)[:, None] * np.isfinite(means)
     overall = np.sum(np.where(np.isfinite(means), means, 0) * sizes, axis=0) / np.maximum(np.sum(sizes, axis=0), 1)
-    unit = np.where(scaling.constant, np.inf, scaling.deviation / scaling.scale)
+    unit = np.where(deviation == 0, np.inf, deviation)
     return (means - overall) / unit
 
 
-def _sizes(bundle: Bundle) -> Any:
+def _sizes(bundle: PreparedModel) -> Any:
     sizes = bundle.found.get("sizes")
     model = bundle.estimator
     return np.asarray(np.bincount(model.labels_, minlength=model.n_clusters) if sizes is None else sizes)
 
 
-def _facts(bundle: Bundle) -> list[tuple[str, Any]]:
+def _facts(bundle: PreparedModel) -> list[tuple[str, Any]]:
     model = bundle.estimator
     restart = model.restarts_[model.best_restart_]
     pairs = [
@@ -98,7 +99,7 @@ def _membership(model: Any) -> str:
     return str(model._fit.model.problem.membership.name)
 
 
-def _views(views: dict[str, Any], bundle: Bundle) -> Any:
+def _views(views: dict[str, Any], bundle: PreparedModel) -> Any:
     if len(views["view"]) > 1:
         return view_weights(views, bandwidths(bundle))
     rows = [[number(views[name][0]) for name in ("n_features", "explained", "silhouette")]]
@@ -119,7 +120,7 @@ def _columns(clusters: list[list[dict[str, Any]]]) -> Any:
     return grid(["cluster", "set apart by (mean of the cluster less that of all, in deviations)"], rows, left=2)
 
 
-def _as_json(bundle: Bundle, views: dict[str, Any] | None, clusters: Any) -> dict[str, Any]:
+def _as_json(bundle: PreparedModel, views: dict[str, Any] | None, clusters: Any) -> dict[str, Any]:
     model = bundle.estimator
     return {
         "estimator": type(model).__name__,

@@ -23,18 +23,18 @@ from powerkmeans.cli.answers import (
     view_table,
     without_noise,
 )
-from powerkmeans.cli.bundle import Bundle, save_bundle
 from powerkmeans.cli.errors import listed, usage
 from powerkmeans.cli.inputs import InputOptions, Inputs, chosen, read_inputs, tell_input
 from powerkmeans.cli.modelling import ModelOptions, fit_estimator, has_scores
-from powerkmeans.cli.outputs import Columns, Outputs, check_table_name, write_table
-from powerkmeans.cli.reading import named_files
-from powerkmeans.cli.scaling import scales_columns
+from powerkmeans.cli.outputs import Columns, Outputs, write_table
+from powerkmeans.cli.planning import MODEL, REPORT, planned_outputs
 from powerkmeans.cli.terminal import Terminal
+from powerkmeans.preparing.files import save_prepared, without_ids
+from powerkmeans.preparing.prepared import PreparedModel
+from powerkmeans.preparing.scaling import scales_columns
 from powerkmeans.report import write_report
 
 T = TypeVar("T")
-MODEL, REPORT = "model.npz", "report.html"
 
 
 @dataclass
@@ -59,8 +59,6 @@ def run(options: dict[str, Any]) -> None:
     if options["outliers"] and not has_scores(planned["membership"], planned["feature_map"]):
         raise usage(f"--outliers needs scores, which a {planned['membership']} membership does not have.")
     outputs = planned_outputs(options)
-    if not options["dry_run"]:
-        outputs.check()
     watch = Stopwatch({})
     inputs = watch.time("read", lambda: read_inputs(reading, terminal))
     tell_input(inputs, reading, terminal)
@@ -94,6 +92,8 @@ def fit_and_write(
     checkpoint = options.get("checkpoint")
     estimator = watch.time("fit", lambda: fit_estimator(inputs, parameters, terminal, checkpoint))
     bundle = watch.time("describe", lambda: described(estimator, inputs, reading, options["outliers"], terminal))
+    if options.get("no_ids"):
+        bundle = without_ids(bundle)
     start = time.perf_counter()
     with plan.outputs.staged() as folder:
         write_all(bundle, inputs, folder, plan)
@@ -109,7 +109,7 @@ def fit_and_write(
 
 def described(
     estimator: Any, inputs: Inputs, reading: InputOptions, outliers: float, terminal: Terminal
-) -> Bundle:
+) -> PreparedModel:
     """A fitted estimator with its input and what there is to tell about its clusters."""
     n_clusters, names = estimator.n_clusters, tuple(view.name for view in inputs.views)
     scored = estimator._fit.model.scores_outliers
@@ -125,16 +125,17 @@ def described(
         labels = without_noise(estimator.labels_, scores, threshold)
         found = {
             "views": view_table(estimator, inputs.X, names),
+            "units": inputs.units,
             "profiles": cluster_profiles(inputs.X, estimator.labels_, n_clusters, names),
             "sizes": np.bincount(labels[labels >= 0], minlength=n_clusters),
             "n_noise": int(np.sum(labels < 0)),
             "highest": highest(inputs.samples, scores) if scored else [],
             "files": [Path(name.rpartition("=")[2]).name for name in reading.data],
         }
-    return Bundle(
+    return PreparedModel(
         estimator,
         inputs.views,
-        scale=reading.scale,
+        scale=inputs.scale,
         named=inputs.named,
         id_column=reading.id_column,
         threshold=threshold,
@@ -142,18 +143,7 @@ def described(
     )
 
 
-def planned_outputs(options: dict[str, Any]) -> Outputs:
-    """Which files will be written."""
-    kind = options["table_format"]
-    check_table_name(f"labels.{kind}")
-    names = [f"labels.{kind}", *([f"memberships.{kind}"] if options["memberships"] else []), MODEL]
-    if options["report"]:
-        names.append(REPORT)
-    inputs = [file.path for file in named_files(options["data"])]
-    return Outputs(options["output"], names, overwrite=options["overwrite"], inputs=inputs)
-
-
-def write_all(bundle: Bundle, inputs: Inputs, folder: Path, plan: Plan) -> None:
+def write_all(bundle: PreparedModel, inputs: Inputs, folder: Path, plan: Plan) -> None:
     """Write every file that was planned into a folder."""
     samples, X = inputs.samples, inputs.X
     for name in plan.outputs.names:
@@ -162,7 +152,7 @@ def write_all(bundle: Bundle, inputs: Inputs, folder: Path, plan: Plan) -> None:
             if name in plan.others:
                 write_table(path, iter([plan.others[name]]))
             elif name == MODEL:
-                save_bundle(bundle, path)
+                save_prepared(bundle, path)
             elif name == REPORT:
                 bar.wait()
                 _write_report(path, bundle, inputs)
@@ -172,12 +162,13 @@ def write_all(bundle: Bundle, inputs: Inputs, folder: Path, plan: Plan) -> None:
                 write_table(path, membership_blocks(bundle, X, samples, bar))
 
 
-def _write_report(path: Path, bundle: Bundle, inputs: Inputs) -> None:
+def _write_report(path: Path, bundle: PreparedModel, inputs: Inputs) -> None:
     names: Any = {view.name: list(view.columns) for view in inputs.views}
-    original: Any = dict(inputs.samples.views)
+    original: Any = {name: None if c is None else c.numbers for name, c in inputs.samples.views.items()}
     if not inputs.several:
         names, original = next(iter(names.values())), next(iter(original.values()))
-    ids: NDArray[Any] | None = None if inputs.samples.ids is None else inputs.samples.ids.values
+    named = inputs.samples.ids is not None and "highest" in bundle.found
+    ids: NDArray[Any] | None = inputs.samples.ids.values if inputs.samples.ids is not None and named else None
     write_report(
         path,
         bundle.estimator,

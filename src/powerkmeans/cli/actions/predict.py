@@ -10,17 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from powerkmeans.cli.answers import blocks_of, label_blocks, memberships
-from powerkmeans.cli.bundle import Bundle, load_bundle, rows_of
+from powerkmeans.cli.answers import answered, labelled, memberships
 from powerkmeans.cli.errors import Exit, UserError, counted
 from powerkmeans.cli.inputs import InputOptions, chosen, read_tables
+from powerkmeans.cli.loading import load_prepared
 from powerkmeans.cli.manifest import check_run
-from powerkmeans.cli.matching import match_views, wanted_columns
+from powerkmeans.cli.matching import match_views, prepared, wanted_columns
 from powerkmeans.cli.outputs import Columns, Outputs, check_table_name, write_csv, write_table
 from powerkmeans.cli.progress import Bar
 from powerkmeans.cli.reading import named_files
 from powerkmeans.cli.samples import Samples
 from powerkmeans.cli.terminal import Terminal
+from powerkmeans.preparing.prepared import PreparedModel, rows_of
 
 
 def run(options: dict[str, Any]) -> None:
@@ -36,11 +37,10 @@ def run(options: dict[str, Any]) -> None:
         outputs = Outputs(target.parent, [target.name], overwrite=options["overwrite"], inputs=read)
         outputs.check()
     terminal.note_all(check_run(options["model"]))
-    bundle = _with_threshold(load_bundle(options["model"]), options["noise_threshold"])
-    samples = read_for(bundle, options, terminal)
-    X = bundle.inputs(samples)
+    model = _with_threshold(load_prepared(options["model"]), options["noise_threshold"])
+    X, samples = read_for(model, options, terminal)
     with terminal.bar("Labelling") as bar, terminal.hearing_warnings():
-        blocks = answered(bundle, X, samples, bar, with_memberships=options["memberships"])
+        blocks = answers(model, X, samples, bar, with_memberships=options["memberships"])
         if outputs is not None and target is not None:
             with outputs.staged() as folder:
                 write_table(folder / target.name, blocks)
@@ -54,40 +54,59 @@ def run(options: dict[str, Any]) -> None:
             terminal.give({"n_samples": samples.n_samples, "output": target, "notes": terminal.notes})
 
 
-def read_for(bundle: Bundle, options: dict[str, Any], terminal: Terminal) -> Samples:
-    """New samples as the model's views, told where something is missing."""
-    reading = replace(chosen(InputOptions, options), may_drop=False)
-    if reading.id_column is None and bundle.id_column is not None:
-        reading = replace(reading, id_column=bundle.id_column, id_optional=True)
-    tables = read_tables(named_files(reading.data), reading, wanted_columns(bundle), terminal)
-    samples = match_views(bundle, tables)
+def read_for(model: PreparedModel, options: dict[str, Any], terminal: Terminal) -> tuple[Any, Samples]:
+    """New samples as the model's estimator takes them, told where something is missing."""
+    reading = _as_in_fit(chosen(InputOptions, options), model)
+    tables = read_tables(named_files(reading.data), reading, wanted_columns(model), terminal)
+    X, samples = prepared(model, match_views(model, tables))
     for note in samples.notes:
         terminal.note(note)
-    return samples
+    return X, samples
 
 
-def answered(bundle: Bundle, X: Any, samples: Samples, bar: Bar, *, with_memberships: bool) -> Iterator[Columns]:
+def _as_in_fit(reading: InputOptions, model: PreparedModel) -> InputOptions:
+    """The options with what was said in the fit about ids and about how cells are spelt."""
+    if reading.id_column is None and model.id_column is not None:
+        reading = replace(reading, id_column=model.id_column, id_optional=True)
+    known = model.views[0].spelling
+    return replace(reading, thousands=reading.thousands or known.thousands, na=(*reading.na, *known.missing))
+
+
+def answers(
+    model: PreparedModel, X: Any, samples: Samples, bar: Bar, *, with_memberships: bool
+) -> Iterator[Columns]:
     """Labels and scores, and memberships if they are wanted."""
+
+    def answer(rows: slice) -> Columns:
+        more = memberships(model.estimator, rows_of(X, rows)) if with_memberships else {}
+        return labelled(model, X, rows) | more
+
     try:
-        for rows, block in zip(blocks_of(samples.n_samples), label_blocks(bundle, X, samples, bar), strict=True):
-            yield block | (memberships(bundle.estimator, rows_of(X, rows)) if with_memberships else {})
+        yield from answered(samples, answer, bar)
     except (ValueError, TypeError) as error:
         raise UserError(str(error)) from error
 
 
-def _with_threshold(bundle: Bundle, threshold: float | None) -> Bundle:
+def _with_threshold(model: PreparedModel, threshold: float | None) -> PreparedModel:
     if threshold is None:
-        return bundle
-    if not bundle.estimator._fit.model.scores_outliers:
+        return model
+    if not model.estimator._fit.model.scores_outliers:
         raise UserError(
-            f"--noise-threshold needs scores, which a model of {bundle.estimator.membership} membership does not "
+            f"--noise-threshold needs scores, which a model of {model.estimator.membership} membership does not "
             "have.",
             Exit.USAGE,
         )
-    return replace(bundle, threshold=threshold)
+    return replace(model, threshold=threshold)
 
 
 def _give(blocks: Iterator[Columns], terminal: Terminal) -> None:
     parts = list(blocks)
-    answer: dict[str, Any] = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    answer: dict[str, Any] = {name: _joined([part[name] for part in parts]) for name in parts[0]}
     terminal.give(answer | {"notes": terminal.notes})
+
+
+def _joined(parts: list[Any]) -> Any:
+    """A column of all blocks; nothing where there is no answer."""
+    if isinstance(parts[0], np.ma.MaskedArray):
+        return [value for part in parts for value in part.tolist()]
+    return np.concatenate(parts)

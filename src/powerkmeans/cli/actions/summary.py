@@ -7,19 +7,19 @@ from typing import Any
 import numpy as np
 from rich.text import Text
 
-from powerkmeans.cli.bundle import Bundle
 from powerkmeans.cli.errors import counted
 from powerkmeans.cli.inputs import Inputs
 from powerkmeans.cli.memory import duration
 from powerkmeans.cli.outputs import Outputs
 from powerkmeans.cli.terminal import NOTHING, Terminal, facts, grid, heading, number, share_bar
+from powerkmeans.preparing.prepared import PreparedModel
 from powerkmeans.support.escapes import printable
 
 _MOST_CLUSTERS = 40
 
 
 def show_summary(
-    bundle: Bundle, inputs: Inputs, outputs: Outputs, seconds: dict[str, float], terminal: Terminal
+    bundle: PreparedModel, inputs: Inputs, outputs: Outputs, seconds: dict[str, float], terminal: Terminal
 ) -> None:
     """Tell cluster sizes, view weights, outliers, times and files."""
     if terminal.as_json:
@@ -80,14 +80,14 @@ def _one_or_all(values: Any) -> str:
     return words[0] if len(set(words)) == 1 else ", ".join(words)
 
 
-def bandwidths(bundle: Bundle) -> list[float | None]:
+def bandwidths(bundle: PreparedModel) -> list[float | None]:
     """The bandwidth of each view, None where there is no kernel."""
     given = bundle.estimator.bandwidth_
     values: list[Any] = list(given) if isinstance(given, np.ndarray) else [given]
     return [None if value is None or not np.isfinite(value) else float(value) for value in values]
 
 
-def _outliers(bundle: Bundle) -> Text:
+def _outliers(bundle: PreparedModel) -> Text:
     """The samples with the highest scores."""
     worst = ", ".join(
         f"{printable(str(entry['sample']))} ({entry['score']:.2f})" for entry in bundle.found["highest"]
@@ -97,7 +97,7 @@ def _outliers(bundle: Bundle) -> Text:
     return Text.assemble(labelled, "highest scores: ", worst)
 
 
-def as_json(bundle: Bundle, inputs: Inputs, outputs: Outputs, seconds: dict[str, float]) -> dict[str, Any]:
+def as_json(bundle: PreparedModel, inputs: Inputs, outputs: Outputs, seconds: dict[str, float]) -> dict[str, Any]:
     """The same for scripts."""
     model, found = bundle.estimator, bundle.found
     views = [

@@ -16,14 +16,24 @@ from powerkmeans.cli.options import (
     view_options,
 )
 
+
+def _number_of_clusters(context: click.Context, parameter: click.Parameter, value: int | None) -> int:
+    if value is None:
+        raise click.UsageError(
+            "How many clusters? Say -k 3, for example; `powerkmeans choose-k` with these files recommends one",
+            context,
+        )
+    return value
+
+
 clusters_option = click.option(
     "-k",
     "--clusters",
     "n_clusters",
     type=click.IntRange(1),
-    required=True,
     metavar="K",
-    help="Number of clusters.",
+    callback=_number_of_clusters,
+    help="Number of clusters; choose-k recommends one.",
 )
 
 
@@ -60,6 +70,7 @@ clusters_option = click.option(
     help="Label that share of the samples -1: those with the highest outlier scores.",
 )
 @click.option("--overwrite", is_flag=True, help="Replace files that exist.")
+@click.option("--no-ids", is_flag=True, help="Keep the names of samples out of the model and the report.")
 @click.option(
     "--checkpoint",
     metavar="FILE",
@@ -82,15 +93,19 @@ clusters_option = click.option(
 def fit(**options: Any) -> None:
     """Find K clusters in DATA and write what was found.
 
-    DATA is a table: .csv, .tsv, .parquet, .feather, .arrow, .npy, .npz, .mat, .zarr, .h5ad or .h5mu, or - for CSV
-    that is piped in. Several files are several views of the same samples, called after their files or as in
-    name=path.
+    DATA is a table: .csv, .tsv, .xlsx, .parquet, .feather, .arrow, .npy, .npz, .mat, .zarr, .h5ad or .h5mu, or -
+    for CSV that is piped in. Several files are several views of the same samples, called after their files or as
+    in name=path.
 
     \b
       powerkmeans fit wine.csv -k 3
       powerkmeans fit rna.parquet protein.csv --id sample -k 8 -o result
       powerkmeans fit cells.csv --view rna='rna_*' --view protein=p53,akt -k 8
     """
+    from powerkmeans.cli.planning import planned_outputs
+
+    if not options["dry_run"]:
+        planned_outputs(options).check()  # before the library is imported
     from powerkmeans.cli.actions.fit import run
 
     run(options)

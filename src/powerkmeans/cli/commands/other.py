@@ -22,7 +22,8 @@ from powerkmeans.cli.options import (
 @click.command(cls=Command, short_help="Compare labels with known classes.")
 @click.argument("labels", type=click.Path(), metavar="LABELS")
 @click.argument("truth", type=click.Path(), metavar="TRUTH")
-@click.option("--id", "id_column", metavar="COLUMN", help="The column that names the rows in both files.")
+@click.option("--id", "id_column", metavar="COLUMN", help="The column that names the rows, in both files.")
+@click.option("--truth-id", metavar="COLUMN", help="The column that names the rows in TRUTH.  [default: as --id]")
 @click.option("--labels-column", metavar="COLUMN", help="Of LABELS.  [default: cluster, or the only one]")
 @click.option("--truth-column", metavar="COLUMN", help="Of TRUTH.  [default: the only one]")
 @common_options

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from powerkmeans.cli.errors import UserError
 from powerkmeans.cli.memory import check_room
+from powerkmeans.cli.reading.text import with_gaps
 from powerkmeans.cli.reading.words import check_not_empty
-from powerkmeans.cli.table import Ids, Request, Table, checked_header, checked_ids, id_place, not_numbers
+from powerkmeans.cli.table import Ids, Request, Table, checked_header, checked_ids, id_place
 from powerkmeans.sources import UnreadableError
 from powerkmeans.sources.arrow import NamedColumns, is_integer, is_number
 from powerkmeans.sources.arrow_files import FORMATS, open_named_columns
@@ -28,9 +29,9 @@ def read_arrow(path: str, source: str, name: str, request: Request) -> list[Tabl
     where = _index_place(opened) if where is None else where
     rest = [label for place, label in enumerate(header) if place != where]
     chosen = [rest[place] for place in request.choose(rest, source)]
-    for label in chosen:
-        _check_numeric(opened, label, request)
-    table = Table(name, source, tuple(chosen), _values(opened, chosen, request))
+    wordy = [label for label in chosen if not is_number(opened.type_of(label), nulls=True)]
+    values = _values(opened, [label for label in chosen if label not in wordy], request)
+    table = _with_words(Table(name, source, tuple(chosen), values), opened, wordy, request)
     if where is None:
         return [table]
     id_label = header[where]
@@ -55,7 +56,27 @@ def open_arrow(path: str, source: str) -> NamedColumns:
         raise UserError(f"{source} cannot be read as {kind}: {error.reason}.") from error
 
 
+def _with_words(table: Table, opened: NamedColumns, wordy: list[str], request: Request) -> Table:
+    """The same table, with the columns that are no numbers as words."""
+    if not wordy:
+        return table
+    places = [place for place, label in enumerate(table.columns) if label not in wordy]
+    words = {
+        place: with_gaps([text.strip() for text in opened.texts(label)], request.spelling)
+        for place, label in enumerate(table.columns)
+        if label in wordy
+    }
+    n_rows = len(next(iter(words.values())))
+    if n_rows == 0:
+        raise UserError(f"{opened.name} has columns and no rows.")
+    values = np.full((n_rows, len(table.columns)), np.nan, dtype=table.values.dtype)
+    values[:, places] = table.values if places else np.nan
+    return replace(table, values=values, words=words)
+
+
 def _values(opened: NamedColumns, chosen: list[str], request: Request) -> NDArray[np.floating]:
+    if not chosen:
+        return np.empty((0, 0), dtype=np.float32 if request.single else np.float64)
     single = np.dtype(np.float32) if request.single else None
     numbers = opened.numbers(tuple(chosen), dtype=single, gaps=True)
     n_rows, n_columns = numbers.shape
@@ -70,10 +91,3 @@ def _index_place(opened: NamedColumns) -> int | None:
     index = opened.stored_index
     stored = len(index) == 1 and isinstance(index[0], str) and index[0] in opened.header
     return opened.header.index(index[0]) if stored else None
-
-
-def _check_numeric(opened: NamedColumns, label: str, request: Request) -> None:
-    kind = opened.type_of(label)
-    if not is_number(kind, nulls=True):
-        advice = not_numbers(label, request)
-        raise UserError(f"{opened.name}, column {label!r} holds {kind} values, not numbers{advice}")

@@ -9,8 +9,8 @@ import io
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from itertools import chain, islice
 from typing import IO, Any, NamedTuple
@@ -21,10 +21,11 @@ from numpy.typing import NDArray
 from powerkmeans.cli.errors import UserError, counted, usage
 from powerkmeans.cli.reading.words import check_not_empty
 from powerkmeans.cli.spreadsheet import unguarded
-from powerkmeans.cli.table import Ids, OnRead, Request, Table, checked_header, checked_ids, id_place, not_numbers
+from powerkmeans.cli.table import Ids, OnRead, Request, Table, checked_header, checked_ids, id_place
+from powerkmeans.preparing.cells import Words
+from powerkmeans.preparing.spelling import PLAIN, Spelling
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}
-MISSING = frozenset({"", "na", "n/a", "nan", "null", "none"})
 ROWS_AT_ONCE = 4096
 _FIRST_LINES = 20
 _INTEGER = re.compile("0|-?[1-9][0-9]{0,18}")
@@ -39,27 +40,86 @@ class Rows(NamedTuple):
     rows: Iterator[tuple[int, list[str]]]
 
 
+Opened = AbstractContextManager[Rows]
+
+
 def read_text(path: str, source: str, name: str, request: Request) -> list[Table]:
     """Read one table; the first column of a header that does not name it holds the ids."""
-    with open_rows(path, source, request) as text:
-        header = [label or f"column_{place + 1}" for place, label in enumerate(text.header)]
-        where = id_place(header, request, source)
-        if where is None and text.named and text.header[0] == "":
-            where, header[0] = 0, "id" if "id" not in header else "index"
-        checked_header(header, source)
-        rest = [place for place in range(len(header)) if place != where]
-        chosen = [rest[place] for place in request.choose([header[place] for place in rest], source)]
-        dtype = np.dtype(np.float32 if request.single else np.float64)
-        parts, lines, ids = list[NDArray[Any]](), list[int](), list[str]()
-        for block in _blocks(text.rows, len(header), source):
-            lines += [line for line, _ in block]
-            ids += [] if where is None else [unguarded(row[where].strip()) for _, row in block]
-            parts.append(_numbers(block, header, chosen, source, request).astype(dtype, copy=False))
+    if path == "-":  # may be needed twice
+        kept = io.BytesIO(sys.stdin.buffer.read())
+        return [read_rows(lambda: open_stream(kept, source, request), source, name, request)]
+    return [read_rows(lambda: open_rows(path, source, request), source, name, request)]
+
+
+def read_rows(opened: Callable[[], Opened], source: str, name: str, request: Request) -> Table:
+    """A table from rows of fields, which are gone through again where columns turn out to hold words."""
+    with opened() as text:
+        layout = _layout(text, source, request)
+        part = _read(text, layout, source, request, frozenset())
+    if part.spoilt:
+        with opened() as text:
+            part = _read(text, layout, source, request, frozenset(part.spoilt))
+    columns = tuple(layout.header[place] for place in layout.chosen)
+    table = Table(name, source, columns, part.values, lines=part.lines, words=part.words)
+    if layout.where is None:
+        return table
+    return replace(table, ids=checked_ids(_ids(layout.header[layout.where], part.ids), table))
+
+
+class Layout(NamedTuple):
+    """What stands where: all columns, that of the ids, and those that are read."""
+
+    header: list[str]
+    where: int | None
+    chosen: list[int]
+
+
+class Part(NamedTuple):
+    """What was read: numbers, words by their place among the chosen columns, and columns that are no numbers."""
+
+    values: NDArray[Any]
+    words: dict[int, NDArray[Any]]
+    lines: NDArray[np.int64]
+    ids: list[str]
+    spoilt: set[int]
+
+
+def _layout(text: Rows, source: str, request: Request) -> Layout:
+    header = [label or f"column_{place + 1}" for place, label in enumerate(text.header)]
+    where = id_place(header, request, source)
+    if where is None and text.named and text.header[0] == "":
+        where, header[0] = 0, "id" if "id" not in header else "index"
+    checked_header(header, source)
+    rest = [place for place in range(len(header)) if place != where]
+    return Layout(header, where, [rest[place] for place in request.choose([header[p] for p in rest], source)])
+
+
+def _read(text: Rows, layout: Layout, source: str, request: Request, wordy: frozenset[int]) -> Part:
+    """All rows; columns among ``wordy`` as words, the others as numbers as long as they are."""
+    dtype = np.dtype(np.float32 if request.single else np.float64)
+    parts, lines, ids, spoilt = list[NDArray[Any]](), list[int](), list[str](), set[int]()
+    words: dict[int, list[str]] = {index: [] for index in sorted(wordy)}
+    for block in _blocks(text.rows, len(layout.header), source):
+        lines += [line for line, _ in block]
+        columns = list(zip(*(row for _, row in block), strict=True))
+        ids += [] if layout.where is None else [unguarded(field.strip()) for field in columns[layout.where]]
+        numbers = np.full((len(block), len(layout.chosen)), np.nan)
+        for index, place in enumerate(layout.chosen):
+            if index in wordy:
+                words[index] += [unguarded(field.strip()) for field in columns[place]]
+            elif index not in spoilt and not _fill_numbers(numbers[:, index], columns[place], request.spelling):
+                spoilt.add(index)
+        parts.append(numbers.astype(dtype, copy=False))
     if not lines:
         raise UserError(f"{source} has a header and no rows.")
-    columns = tuple(header[place] for place in chosen)
-    table = Table(name, source, columns, np.concatenate(parts), lines=np.array(lines))
-    return [table if where is None else replace(table, ids=checked_ids(_ids(header[where], ids), table))]
+    texts = {index: with_gaps(column, request.spelling) for index, column in words.items()}
+    return Part(np.concatenate(parts), texts, np.array(lines), ids, spoilt)
+
+
+def with_gaps(column: Sequence[str], spelling: Spelling) -> Words:
+    """Texts, with nothing in place of those that mean that a cell is missing."""
+    gone = {text for text in set(column) if spelling.is_missing(text)}
+    return np.array(["" if text in gone else text for text in column], dtype=object)
 
 
 def _ids(column: str, texts: list[str]) -> Ids:
@@ -70,18 +130,36 @@ def _ids(column: str, texts: list[str]) -> Ids:
 @contextmanager
 def open_rows(path: str, source: str, request: Request) -> Iterator[Rows]:
     """Open a text file, find out how it is cut, and give its rows."""
-    with _opened(path, source, request.on_read) as stream:
+    with (
+        _opened(path, source, request.on_read) as stream,
+        open_stream(stream, source, request, rewind=False) as rows,
+    ):
+        yield rows
+
+
+@contextmanager
+def open_stream(stream: Any, source: str, request: Request, *, rewind: bool = True) -> Iterator[Rows]:
+    """The rows of bytes that are text, from their beginning."""
+    if rewind:
+        stream.seek(0)
+    with _text_errors(source, request.encoding):
         text = io.TextIOWrapper(stream, encoding=_encoding(request.encoding), newline="")
         try:
             yield _rows(text, source, request)
-        except UnicodeDecodeError as error:
-            raise _not_text(source, request.encoding, error) from error
-        except csv.Error as error:
-            raise UserError(f"{source} is not a proper table: {error}.") from error
-        except (EOFError, gzip.BadGzipFile) as error:
-            raise UserError(f"{source} cannot be unpacked; it is damaged or not a gzip file.") from error
         finally:
             text.detach()  # the stream is closed by who opened it
+
+
+@contextmanager
+def _text_errors(source: str, encoding: str) -> Iterator[None]:
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        raise _not_text(source, encoding, error) from error
+    except csv.Error as error:
+        raise UserError(f"{source} is not a proper table: {error}.") from error
+    except (EOFError, gzip.BadGzipFile) as error:
+        raise UserError(f"{source} cannot be unpacked; it is damaged or not a gzip file.") from error
 
 
 def _rows(text: IO[str], source: str, request: Request) -> Rows:
@@ -101,7 +179,7 @@ def _rows(text: IO[str], source: str, request: Request) -> Rows:
     named = (
         request.header
         if request.header is not None
-        else not all(_is_number(field, request.decimal) for field in beginning)
+        else not all(_is_number(field, request.spelling) for field in beginning)
     )
     if named:
         return Rows([unguarded(field) for field in beginning], True, filled)
@@ -110,10 +188,7 @@ def _rows(text: IO[str], source: str, request: Request) -> Rows:
 
 @contextmanager
 def _opened(path: str, source: str, on_read: OnRead) -> Iterator[Any]:
-    """A file's bytes, unpacked; ``-`` is what is piped in."""
-    if path == "-":
-        yield sys.stdin.buffer
-        return
+    """A file's bytes, unpacked."""
     check_not_empty(path, source)
     size = max(1, os.path.getsize(path))
     with open(path, "rb", buffering=0) as raw:
@@ -196,39 +271,21 @@ def _blocks(
         yield block
 
 
-def _numbers(
-    block: list[tuple[int, list[str]]],
-    header: Sequence[str],
-    chosen: Sequence[int],
-    source: str,
-    request: Request,
-) -> NDArray[np.float64]:
-    """The chosen columns of a block as numbers, NaN for what is missing."""
-    columns = list(zip(*(row for _, row in block), strict=True))
-    numbers = np.empty((len(block), len(chosen)))
-    for index, place in enumerate(chosen):
-        try:
-            points = request.decimal == "."
-            column = columns[place]
-            plain = points and _is_plain("".join(column))
-            numbers[:, index] = column if plain else [_as_float(field, request.decimal) for field in column]
-        except ValueError:
-            numbers[:, index] = [
-                _number(field, f"{source}, line {line}, column", header[place], request)
-                for (line, _), field in zip(block, columns[place], strict=True)
-            ]
-    return numbers
-
-
-def _number(field: str, where: str, column: str, request: Request) -> float:
-    text = field.strip()
-    if text.lower() in MISSING:
-        return np.nan
+def _fill_numbers(numbers: NDArray[np.float64], fields: Sequence[str], spelling: Spelling) -> bool:
+    """Put a column's fields into numbers, NaN for what is missing; false if one is no number."""
     try:
-        return _as_float(text, request.decimal)
+        plain = spelling.decimal == "." and _is_plain("".join(fields))
+        numbers[:] = fields if plain else [_as_float(field, spelling.decimal) for field in fields]
     except ValueError:
-        advice = _advice(text, column, request)
-        raise UserError(f"{where} {column!r}: {text[:40]!r} is not a number{advice}") from None
+        try:
+            numbers[:] = [_number(field.strip(), spelling) for field in fields]
+        except ValueError:
+            return False
+    return True
+
+
+def _number(text: str, spelling: Spelling) -> float:
+    return np.nan if spelling.is_missing(text) else _as_float(text, spelling.decimal)
 
 
 def _as_float(text: str, decimal: str) -> float:
@@ -245,24 +302,29 @@ def _is_plain(text: str) -> bool:
     return text.isascii() and "_" not in text
 
 
-def _advice(text: str, column: str, request: Request) -> str:
-    """What may be behind a text in a column of numbers."""
-    if request.decimal != "." and _is_number(text.replace(request.decimal, "")):
-        return f": with --decimal {request.decimal} no point may stand in it."
-    if _is_plain(text) and text.replace(",", "", 1).lstrip("+-").isdigit():
-        return "; say --decimal , if commas stand before decimals."
+def why_no_number(text: str, decimal: str) -> str | None:
+    """What may be behind a text in a column of numbers, as what to say; None if nothing is known."""
+    if decimal != "." and _is_number(text.replace(decimal, "")):
+        return f"with --decimal {decimal} no point may stand in it"
+    if (
+        decimal == "."
+        and _is_plain(text)
+        and text.count(",") == 1
+        and text.replace(",", "").lstrip("+-").isdigit()
+    ):
+        thousands = re.fullmatch("[+-]?[0-9]{1,3},[0-9]{3}", text)
+        return "--thousands , or --decimal ," if thousands else "--decimal , if commas stand before decimals"
     for delimiter, name in DELIMITERS.items():
         pieces = text.split(delimiter)
         if len(pieces) > 1 and all(_is_number(piece) for piece in pieces):
-            return f"; is the file cut at {name}? Then say --delimiter {delimiter!r}."
-    return not_numbers(column, request)
+            return f"--delimiter {delimiter!r} if the file is cut at {name}"
+    return None
 
 
-def _is_number(field: str, decimal: str = ".") -> bool:
-    if field.strip().lower() in MISSING:
-        return True
+def _is_number(field: str, spelling: Spelling = PLAIN) -> bool:
+    text = field.strip()
     try:
-        _as_float(field, decimal)
+        _number(text, spelling)
     except ValueError:
         return False
     return True

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 # the last two leave columns as they are; of the last the model itself scales the rows
-ROWS = "rows"
-KINDS = ("standard", "robust", "none", ROWS)
+AUTO, STANDARD, NONE, ROWS = "auto", "standard", "none", "rows"
+KINDS = (STANDARD, "robust", NONE, ROWS)
 # an interquartile range of a normal distribution in units of its standard deviation
 _IQR = 1.3489795003921634
 _ROWS_AT_ONCE = 2**15
@@ -29,36 +30,30 @@ class Scaling(NamedTuple):
 
 def scales_columns(kind: str) -> bool:
     """Whether such a scaling changes columns."""
-    return kind not in ("none", ROWS)
+    return kind not in (NONE, ROWS)
 
 
-def find_scaling(values: NDArray[Any], kind: str) -> Scaling:
+def find_scaling(values: NDArray[Any], kind: str, categories: Sequence[slice] = ()) -> Scaling:
     """Centres and scales of the rows that are there.
 
     ``standard``: mean and standard deviation. ``robust``: median, and the interquartile range in units of a normal
     distribution's deviation, so that a column of which it is zero may take its standard deviation instead.
-    A constant column is only shifted.
+    A constant column is only shifted. The columns that one category became share a scale, the root of the sum of
+    their variances, so that it weighs as one number does.
     """
-    present = ~np.isnan(values[:, 0])
+    present = ~np.all(np.isnan(values), axis=1)
     mean, deviation = _moments(values, present)
     # a deviation within the rounding of the mean is none
     constant = deviation <= 8 * np.finfo(values.dtype).eps * np.abs(mean)
     if not scales_columns(kind):
         return Scaling(np.zeros(len(mean)), np.ones(len(mean)), deviation, constant)
-    centre, scale = mean, deviation
+    centre, scale = mean.copy(), deviation.copy()
     if kind == "robust":
         low, centre, high = _quartiles(values, present)
         scale = np.where(high > low, (high - low) / _IQR, deviation)
+    for columns in categories:
+        centre[columns], scale[columns] = mean[columns], np.sqrt(np.sum(deviation[columns] ** 2))
     return Scaling(centre, np.where(constant | (scale == 0), 1.0, scale), deviation, constant)
-
-
-def scaled(values: NDArray[Any], scaling: Scaling) -> NDArray[Any]:
-    """The columns in units of their scales, in the precision that they have."""
-    result = np.empty_like(values)
-    for start in range(0, len(values), _ROWS_AT_ONCE):
-        rows = slice(start, start + _ROWS_AT_ONCE)
-        result[rows] = (values[rows].astype(np.float64) - scaling.centre) / scaling.scale
-    return result
 
 
 def _moments(values: NDArray[Any], present: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

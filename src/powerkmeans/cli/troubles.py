@@ -1,0 +1,147 @@
+"""Columns that cannot be clustered as they are: all of them at once, with what would help."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from powerkmeans.cli.errors import UserError, counted
+from powerkmeans.cli.reading.text import why_no_number
+from powerkmeans.cli.table import Table
+from powerkmeans.preparing.spelling import Kind, Spelling, kind_of
+
+# more categories than these, or as many as half of the rows, are texts or names
+MOST_LEVELS = 50
+_MOST_SHOWN, _WIDEST = 20, 48
+_OTHER_DATE = re.compile(r"[0-9]{1,4}[./-][0-9]{1,2}[./-][0-9]{2,4}( .*)?")
+_PLAIN = re.compile(r"[\w.:+-]+")
+
+
+class Trouble(NamedTuple):
+    """A column, what it holds, and what to say about it."""
+
+    column: str
+    holds: str
+    say: str
+
+
+def is_category(texts: NDArray[Any]) -> bool:
+    """Whether words come back often enough to be categories."""
+    levels = len(set(texts.tolist()) - {""})
+    return 0 < levels <= MOST_LEVELS and 2 * levels <= max(4, int(np.sum(texts != "")))
+
+
+def check_columns(
+    tables: Sequence[Table], kinds: Mapping[str, Mapping[str, Kind | None]], spelling: Spelling, *, fills: bool
+) -> None:
+    """Reject words and gaps that nobody said what to do with, all in one message."""
+    for table in tables:
+        several = len(tables) > 1
+        found = [_about_words(table, label, spelling) for label, kind in kinds[table.name].items() if kind is None]
+        found += [] if fills else _about_gaps(table, kinds[table.name], several=several)
+        if found:
+            raise UserError(_message(table, found, several=several, with_words=None in kinds[table.name].values()))
+
+
+def _about_words(table: Table, label: str, spelling: Spelling) -> Trouble:
+    texts = table.words_of(label)
+    filled = texts[texts != ""]
+    levels = sorted(set(filled.tolist()))
+    name = quoted(label)
+    if not levels:
+        return Trouble(label, "nothing: every cell is missing", f"--drop {name}")
+    odd = [text for text in levels if kind_of([text], spelling) is not Kind.NUMBER]
+    if 2 * int(np.sum(np.isin(filled, odd))) <= len(filled) or why_no_number(odd[0], spelling.decimal):
+        return _spoilt(table, label, texts, odd, spelling)
+    if all(_OTHER_DATE.fullmatch(text) for text in levels):
+        return Trouble(label, f"dates like {levels[0]}", f"write them as 2024-12-31, or --drop {name}")
+    if len(levels) == len(filled) > 2:
+        id_hint = "" if table.ids is not None else f"--id {name}, or "
+        return Trouble(label, f"{len(levels):,} words, each once: {_some(levels)}", f"{id_hint}--drop {name}")
+    if is_category(texts):
+        marks = [level for level in levels if not any(letter.isalnum() for letter in level)]
+        missing = f", --na {quoted(marks[0])}" if marks else ""
+        holds = f"{counted(len(levels), 'word')}: {_some(levels)}"
+        return Trouble(label, holds, f"--encode {name}{missing}, or --drop {name}")
+    return Trouble(label, f"{len(levels):,} different words: {_some(levels)}", f"--drop {name}")
+
+
+def _spoilt(table: Table, label: str, texts: NDArray[Any], odd: list[str], spelling: Spelling) -> Trouble:
+    """A column of numbers with something else in it."""
+    row = int(np.argmax(np.isin(texts, odd)))
+    cells = int(np.sum(np.isin(texts, odd)))
+    more = f" and {counted(cells - 1, 'other cell')}" if cells > 1 else ""
+    why = why_no_number(texts[row], spelling.decimal)
+    way = why or f"--na {quoted(texts[row])} if it means missing, or --drop {quoted(label)}"
+    says = "are no numbers" if more else "is not a number"
+    return Trouble(label, f"{texts[row][:24]!r} in {table.place(row)}{more} {says}", way)
+
+
+def _about_gaps(table: Table, kinds: Mapping[str, Kind | None], *, several: bool) -> list[Trouble]:
+    missing = table.cells.is_missing
+    if several:
+        missing = missing & ~np.all(missing, axis=1, keepdims=True)
+    counts = np.sum(missing, axis=0)
+    found = []
+    for place, label in enumerate(table.columns):
+        if counts[place] and kinds[label] is not None:
+            first = table.place(int(np.argmax(missing[:, place])))
+            gaps = f"{counted(int(counts[place]), 'missing cell')}, the first in {first}"
+            found.append(Trouble(label, gaps, "--impute median, knn or drop-rows"))
+    return found
+
+
+def _message(table: Table, found: list[Trouble], *, several: bool, with_words: bool) -> str:
+    rows = [("column", "what it holds", "say"), *(_cut(one) for one in found[:_MOST_SHOWN])]
+    widths = [max(len(row[place]) for row in rows) for place in range(2)]
+    lines = [f"  {row[0]:{widths[0]}}  {row[1]:{widths[1]}}  {row[2]}" for row in rows]
+    more = [f"  and {len(found) - _MOST_SHOWN} more columns"] if len(found) > _MOST_SHOWN else []
+    gaps = any("missing cell" in one.holds for one in found)
+    ways = (["--drop-text, or --encode-text for categories"] if with_words else []) + (
+        ["--impute median"] if gaps else []
+    )
+    whole = " A sample has a view whole or not at all." if several and gaps else ""
+    return "\n".join(
+        [
+            f"{table.source} has {counted(len(found), 'column')} that cannot be clustered as they are:"
+            if len(found) > 1
+            else f"{table.source} has a column that cannot be clustered as it is:",
+            *lines,
+            *more,
+            f"For all columns at once: {'; '.join(ways)}.{whole}",
+        ]
+    )
+
+
+def _cut(one: Trouble) -> tuple[str, str, str]:
+    return _short(one.column, 24), _short(one.holds, _WIDEST + 24), one.say
+
+
+def _some(levels: list[str]) -> str:
+    shown = ", ".join(_short(level, 16) for level in levels[:3])
+    return shown if len(levels) <= 3 else f"{shown}, ..."
+
+
+def _short(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def quoted(name: str) -> str:
+    """A name as one types it in a shell."""
+    return name if _PLAIN.fullmatch(name) else "'" + name.replace("'", "'\\''") + "'"
+
+
+def looks_like_ids(table: Table, place: int) -> bool:
+    """Whether a column of numbers counts the rows, or names each by a number of its own."""
+    if place in table.words or len(table) < 10:
+        return False
+    values = table.values[:, place]
+    whole = np.all(np.isfinite(values)) and np.all(values == np.floor(values))
+    if not whole or len(np.unique(values)) < len(values):
+        return False
+    counts = bool(np.all(np.diff(values) == 1))
+    return counts or re.search(r"(^|[_ ])id$|^id[_ ]|[a-z]I[dD]$", table.columns[place]) is not None

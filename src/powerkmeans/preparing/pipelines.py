@@ -1,0 +1,252 @@
+"""Pipelines of scikit-learn as operations, so that they can be kept in a file without pickle.
+
+Only what a fitted step does to rows is taken, and written as an operation of ours: files then do not hang on
+scikit-learn's version. A step that is not known is an error that names it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from powerkmeans.estimators.base import PowerKMeansBase
+from powerkmeans.preparing.cells import number_text
+from powerkmeans.preparing.files import save_prepared
+from powerkmeans.preparing.operations import (
+    FUNCTIONS,
+    Affine,
+    Beside,
+    Chain,
+    Columns,
+    Fill,
+    FillByNeighbours,
+    FillWords,
+    Function,
+    Indicators,
+    Project,
+    Take,
+    UnitRows,
+)
+from powerkmeans.preparing.prepared import PreparedModel
+from powerkmeans.preparing.views import PreparedView
+from powerkmeans.support.values import path as check_path
+from powerkmeans.support.values import shown
+
+_PASSED_ON = ("passthrough", None)
+_ALONE = "Write the estimator alone with pipeline[-1].save(...), and keep the other steps as you keep your code."
+
+
+def save(model: Any, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    """Write a fitted model to one file, with what is done to rows before they reach it.
+
+    Parameters
+    ----------
+    model : estimator of powerkmeans, Pipeline that ends in one, or PreparedModel
+        A fitted model. The steps of a :class:`sklearn.pipeline.Pipeline` may be scalers (``StandardScaler``,
+        ``RobustScaler``, ``MinMaxScaler``, ``MaxAbsScaler``), ``Normalizer``, ``SimpleImputer``, ``KNNImputer``,
+        ``OneHotEncoder``, ``FunctionTransformer`` of a function of NumPy (``np.log1p``), ``PCA``,
+        ``TruncatedSVD``, selectors of columns, ``ColumnTransformer`` and other pipelines of these.
+    path : str or path
+        The ``.npz`` file. It holds arrays and a JSON header, and no pickle.
+    overwrite : bool, default=False
+        Whether a file that exists may be replaced.
+
+    Raises
+    ------
+    TypeError
+        If the model is none of these, or has a step that cannot be written; the message names it.
+
+    See Also
+    --------
+    powerkmeans.load : reads the file; of a pipeline it gives a :class:`powerkmeans.PreparedModel`, whose methods
+        take the tables that the pipeline took.
+
+    """
+    path = check_path("path", path)
+    if isinstance(model, (PowerKMeansBase, PreparedModel)):
+        model.save(path, overwrite=overwrite)
+        return
+    save_prepared(prepared_pipeline(model), path, overwrite=overwrite)
+
+
+def is_pipeline(model: Any) -> bool:
+    """Whether a model is a pipeline of scikit-learn."""
+    return hasattr(model, "steps") and hasattr(model, "named_steps")
+
+
+def prepared_pipeline(pipeline: Any) -> PreparedModel:
+    """A fitted pipeline that ends in one of our estimators, as such an estimator with its preparation."""
+    if not is_pipeline(pipeline) or not isinstance(pipeline.steps[-1][1], PowerKMeansBase):
+        raise TypeError(
+            "model must be a fitted estimator of powerkmeans, or a Pipeline that ends in one. Got "
+            f"{shown(pipeline)} instead."
+        )
+    estimator = pipeline.steps[-1][1]
+    check_is_fitted(estimator)
+    columns = _columns_in(pipeline)
+    chain = (Columns(columns), *_steps(pipeline.steps[:-1], columns))
+    view = PreparedView("X", _columns_out(pipeline), chain)
+    return PreparedModel(estimator, (view,), named=hasattr(pipeline, "feature_names_in_"))
+
+
+def _columns_out(pipeline: Any) -> tuple[str, ...]:
+    """What columns are called where they reach the estimator."""
+    try:
+        names = pipeline[:-1].get_feature_names_out()
+    except (AttributeError, ValueError):  # a step that does not tell
+        names = range(sum(pipeline[-1]._fit.model.view_widths))
+    return tuple(map(str, names))
+
+
+def _columns_in(pipeline: Any) -> tuple[str, ...]:
+    """What the columns of the pipeline's tables are called, by position where they have no names."""
+    for _, step in pipeline.steps:
+        if step in _PASSED_ON:
+            continue
+        names = getattr(step, "feature_names_in_", None)
+        return tuple(map(str, range(step.n_features_in_) if names is None else names))
+    raise AssertionError("a pipeline has an estimator")
+
+
+def _steps(steps: Any, columns: tuple[str, ...]) -> Chain:
+    return tuple(operation for name, step in steps for operation in _operations(name, step, columns))
+
+
+def _operations(name: str, step: Any, columns: tuple[str, ...]) -> Chain:
+    """What a fitted step does to rows."""
+    if step in _PASSED_ON:
+        return ()
+    if is_pipeline(step):
+        return _steps(step.steps, columns)
+    kind = type(step).__name__
+    if kind == "ColumnTransformer":
+        return (_beside(step, columns),)
+    if hasattr(step, "get_support"):
+        return (Take(tuple(int(place) for place in step.get_support(indices=True))),)
+    if kind not in _TRANSLATIONS or not type(step).__module__.startswith("sklearn."):
+        raise _unknown(name, kind)
+    found = _TRANSLATIONS[kind](step)
+    if found is None:
+        raise TypeError(f"Step {name!r}, {shown(step)}, has settings that cannot be written to a file. {_ALONE}")
+    return found
+
+
+def _unknown(name: str, kind: str) -> TypeError:
+    return TypeError(
+        f"Step {name!r} is a {kind}, which cannot be written to a file without pickle; those that can are "
+        f"{', '.join([*_TRANSLATIONS, 'ColumnTransformer'])} and selectors of columns. {_ALONE}"
+    )
+
+
+def _beside(step: Any, columns: tuple[str, ...]) -> Beside:
+    chains = []
+    for name, inner, chosen in step.transformers_:
+        places = _places(chosen, columns)
+        if (isinstance(inner, str) and inner == "drop") or not places:
+            continue
+        chains.append((Take(places), *_operations(name, inner, tuple(columns[place] for place in places))))
+    return Beside(tuple(chains))
+
+
+def _places(chosen: Any, columns: tuple[str, ...]) -> tuple[int, ...]:
+    """Positions of the columns that a part of a ColumnTransformer takes."""
+    if isinstance(chosen, slice):
+        bounds = [columns.index(b) if isinstance(b, str) else b for b in (chosen.start, chosen.stop)]
+        last = bounds[1] + 1 if isinstance(chosen.stop, str) else bounds[1]  # by name the last one is included
+        return tuple(range(len(columns)))[slice(bounds[0], last, chosen.step)]
+    if isinstance(chosen, (str, int)):
+        chosen = [chosen]
+    taken = list(chosen)
+    if taken and all(isinstance(one, (bool, np.bool_)) for one in taken):
+        return tuple(int(place) for place in np.flatnonzero(taken))
+    return tuple(columns.index(one) if isinstance(one, str) else int(one) % len(columns) for one in taken)
+
+
+def _floats(values: Any) -> Any:
+    return np.asarray(values, dtype=np.float64)
+
+
+def _affine(step: Any, centre: Any, scale: Any) -> Chain:
+    width = step.n_features_in_
+    return (
+        Affine(
+            np.zeros(width) if centre is None else _floats(centre),
+            np.ones(width) if scale is None else _floats(scale),
+        ),
+    )
+
+
+def _min_max(step: Any) -> Chain | None:
+    # x * scale_ + min_
+    return None if step.clip else _affine(step, -_floats(step.min_) / step.scale_, 1 / _floats(step.scale_))
+
+
+def _simple_imputer(step: Any) -> Chain | None:
+    values = np.asarray(step.statistics_)
+    if step.add_indicator or not _is_nan(step.missing_values):
+        return None
+    if values.dtype.kind in "fiu":
+        return (Fill(_floats(values)),) if np.all(np.isfinite(values)) else None
+    return (FillWords(tuple(map(_level, values.tolist()))),)
+
+
+def _knn_imputer(step: Any) -> Chain | None:
+    plain = step.weights == "uniform" and step.metric == "nan_euclidean" and not step.add_indicator
+    if not plain or not _is_nan(step.missing_values) or np.any(np.all(np.isnan(step._fit_X), axis=0)):
+        return None
+    donors = _floats(step._fit_X)
+    return (FillByNeighbours(donors, np.ones(donors.shape[1]), step.n_neighbors),)
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and np.isnan(value)
+
+
+def _one_hot(step: Any) -> Chain | None:
+    infrequent = step.min_frequency is not None or step.max_categories is not None
+    if step.drop is not None or infrequent:
+        return None
+    return (Indicators(tuple(tuple(_level(one) for one in levels) for levels in step.categories_)),)
+
+
+def _level(category: Any) -> str:
+    if category is None or category != category:  # noqa: PLR0124 - NaN
+        return ""
+    if isinstance(category, (float, np.floating, int, np.integer)) and not isinstance(category, (bool, np.bool_)):
+        return number_text(float(category))
+    return str(category).strip()
+
+
+def _function(step: Any) -> Chain | None:
+    if step.func is None:
+        return ()
+    known = {id(getattr(np, one)): one for one in FUNCTIONS}
+    plain = id(step.func) in known and not step.kw_args
+    return (Function(known[id(step.func)]),) if plain else None
+
+
+def _components(step: Any) -> Chain:
+    directions = _floats(step.components_)
+    if getattr(step, "whiten", False):
+        directions = directions / np.sqrt(_floats(step.explained_variance_))[:, None]
+    centre = getattr(step, "mean_", None)
+    return (Project(np.zeros(directions.shape[1]) if centre is None else _floats(centre), directions),)
+
+
+_TRANSLATIONS: dict[str, Callable[[Any], Chain | None]] = {
+    "StandardScaler": lambda step: _affine(step, step.mean_ if step.with_mean else None, step.scale_),
+    "RobustScaler": lambda step: _affine(step, step.center_, step.scale_),
+    "MinMaxScaler": _min_max,
+    "MaxAbsScaler": lambda step: _affine(step, None, step.scale_),
+    "Normalizer": lambda step: (UnitRows(step.norm),),
+    "SimpleImputer": _simple_imputer,
+    "KNNImputer": _knn_imputer,
+    "OneHotEncoder": _one_hot,
+    "FunctionTransformer": _function,
+    "PCA": _components,
+    "TruncatedSVD": _components,
+}

@@ -1,0 +1,180 @@
+"""A fitted estimator that takes tables as people have them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from powerkmeans.preparing.cells import Cells, cells_of
+from powerkmeans.preparing.views import PreparedView
+from powerkmeans.support.values import naming, shown
+from powerkmeans.support.warn import warn_caller
+
+NOWHERE = -1
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PreparedModel:
+    """A fitted estimator with what was done to its columns, which is done to new rows before they are asked about.
+
+    :func:`powerkmeans.load` gives one for files that the command wrote and for pipelines. Methods take the tables
+    of the fit as they are, before any scaling, filling or encoding: a data frame, whose columns are found by their
+    names and may be more, or an array with the columns in their order; for several views a dict of tables, or one
+    data frame with the columns of all.
+
+    Rows with missing cells that nothing fills cannot be answered for: they get the label -1, and NaN for anything
+    else, with a warning that counts them.
+
+    Attributes
+    ----------
+    estimator : KernelPowerKMeans or MultiViewPowerKMeans
+        The fitted estimator, which takes prepared rows.
+    columns : dict of lists
+        The names of the columns that each view is made of.
+    threshold : float or None
+        Outlier score above which ``predict`` labels rows -1, as in the fit.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> import powerkmeans
+    >>> frame = load_wine(as_frame=True).data
+    >>> pipeline = make_pipeline(StandardScaler(), powerkmeans.KernelPowerKMeans(3, random_state=0)).fit(frame)
+    >>> path = os.path.join(tempfile.mkdtemp(), "wine.npz")
+    >>> powerkmeans.save(pipeline, path)
+    >>> model = powerkmeans.load(path)
+    >>> bool((model.predict(frame) == pipeline[-1].labels_).all())
+    True
+
+    """
+
+    estimator: Any
+    views: tuple[PreparedView, ...]
+    scale: str = "none"
+    named: bool = False
+    id_column: str | None = None
+    threshold: float | None = None
+    found: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def several(self) -> bool:
+        """Whether the estimator takes one array for each view."""
+        return len(self.views) > 1
+
+    @property
+    def columns(self) -> dict[str, list[str]]:
+        return {view.name: list(view.given) for view in self.views}
+
+    @property
+    def labels_(self) -> NDArray[Any]:
+        """Labels of the rows of the fit."""
+        return np.asarray(self.estimator.labels_)
+
+    def __repr__(self) -> str:
+        columns = sum(len(view.given) for view in self.views)
+        return f"PreparedModel({self.estimator!r}, of {columns} columns)"
+
+    def prepare(self, X: Any) -> Any:
+        """The rows as the estimator takes them, one array or a dict of one for each view.
+
+        Rows of NaN are those with missing cells that nothing fills.
+        """
+        with naming("X"):
+            tables = self._tables(X)
+        arrays = {view.name: _prepared(view, tables.get(view.name)) for view in self.views}
+        return arrays if self.several else arrays[self.views[0].name]
+
+    def predict(self, X: Any, *, noise_threshold: float | None = None) -> NDArray[Any]:
+        """The cluster of each row, -1 for outlier scores above ``noise_threshold``, by default that of the fit."""
+        threshold = self.threshold if noise_threshold is None else noise_threshold
+        options = {} if threshold is None else {"noise_threshold": threshold}
+        return self._answered("predict", X, NOWHERE, options)
+
+    def predict_proba(self, X: Any) -> NDArray[Any]:
+        """Memberships, a column per cluster; rows add up to one."""
+        return self._answered("predict_proba", X)
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Distances to the centroids in feature space."""
+        return self._answered("transform", X)
+
+    def typicality(self, X: Any) -> NDArray[Any]:
+        """How typical each row is of its cluster, from 0 to 1."""
+        return self._answered("typicality", X)
+
+    def outlier_score(self, X: Any) -> NDArray[Any]:
+        """One less the typicality: the larger, the farther from every cluster."""
+        return self._answered("outlier_score", X)
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the model with its preparation to one file; see :func:`powerkmeans.load`."""
+        from powerkmeans.preparing.files import save_prepared  # noqa: PLC0415 - which imports this module
+
+        save_prepared(self, path, overwrite=overwrite)
+
+    def _tables(self, X: Any) -> dict[str, Cells]:
+        """The cells that each view is made of."""
+        if isinstance(X, Mapping):
+            unknown = [name for name in X if name not in self.columns]
+            if unknown:
+                raise ValueError(
+                    f"X has the view {unknown[0]!r}; the model has {', '.join(map(repr, self.columns))}."
+                )
+            return {name: cells_of(table) for name, table in X.items() if table is not None}
+        if self.several and isinstance(X, (list, tuple)) and len(X) == len(self.views) and np.ndim(X[0]) == 2:
+            return {
+                view.name: cells_of(table) for view, table in zip(self.views, X, strict=True) if table is not None
+            }
+        cells = cells_of(X)
+        if self.several and not (cells.named and self.named):
+            raise TypeError(f"The model has several views; pass a dict of tables by view. Got {shown(X)} instead.")
+        return dict.fromkeys(self.columns, cells)
+
+    def _answered(self, method: str, X: Any, blank: Any = np.nan, options: dict[str, Any] | None = None) -> Any:
+        """What the estimator says of the rows that can be answered for."""
+        prepared = self.prepare(X)
+        answerable = complete_rows(prepared)
+        answer = getattr(self.estimator, method)
+        if np.all(answerable):
+            return answer(prepared, **(options or {}))
+        count = int(np.sum(~answerable))
+        warn_caller(
+            f"{count} of {len(answerable)} rows have missing cells that nothing fills, the first is row "
+            f"{int(np.argmin(answerable))}: they get {'no label (-1)' if blank == NOWHERE else 'NaN'}.",
+            UserWarning,
+        )
+        if not np.any(answerable):
+            raise ValueError("Every row has missing cells that nothing fills; there is nothing to answer for.")
+        some = np.asarray(answer(rows_of(prepared, answerable), **(options or {})))
+        result = np.full((len(answerable), *some.shape[1:]), blank, dtype=some.dtype)
+        result[answerable] = some
+        return result
+
+
+def _prepared(view: PreparedView, cells: Cells | None) -> Any:
+    return None if cells is None else view(cells)
+
+
+def rows_of(X: Any, rows: Any) -> Any:
+    """Some rows of what an estimator takes."""
+    if isinstance(X, dict):
+        return {name: None if values is None else values[rows] for name, values in X.items()}
+    return X[rows]
+
+
+def complete_rows(X: Any) -> NDArray[np.bool_]:
+    """Which rows can be answered for: those without gaps, of several views with each whole or not at all."""
+    if not isinstance(X, dict):
+        return ~np.any(np.isnan(X), axis=1) if isinstance(X, np.ndarray) else np.ones(X.shape[0], dtype=bool)
+    gaps = [np.isnan(values) for values in X.values() if values is not None]
+    partly = [np.any(gap, axis=1) & ~np.all(gap, axis=1) for gap in gaps]
+    nowhere = np.all([np.all(gap, axis=1) for gap in gaps], axis=0)
+    return ~np.any(partly, axis=0) & ~nowhere

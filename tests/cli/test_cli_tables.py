@@ -1,0 +1,220 @@
+"""Tables as people have them: words, gaps, amounts, dates, sheets; and models that know what was done to them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from command_helpers import K, N, ids, read_csv, rows, write_csv
+
+import powerkmeans
+
+pandas = pytest.importorskip("pandas")
+HEADER, VALUES = rows()
+WHICH = np.arange(N) % K
+FAST = ("--feature-map", "identity", "--no-report", "-o", "out", "--overwrite")
+
+
+@pytest.fixture(scope="module")
+def frame():
+    """Clear clusters, with everything that a table of numbers has not."""
+    rng = np.random.default_rng(0)
+    table = pandas.DataFrame(VALUES.round(3), columns=HEADER)  # spreadsheets keep fifteen digits
+    table["b"] = [f"${value:,.2f}" for value in VALUES[:, 1] + 100]
+    table["kind"] = np.array(["red", "green", "blue"])[WHICH]
+    table["new"] = np.where(rng.random(N) < 0.5, "yes", "no")
+    table["since"] = [f"2024-{1 + i % 12:02d}-01" for i in range(N)]
+    table["name"] = [f"somebody {i}" for i in range(N)]
+    table.loc[5, "a"] = np.nan
+    table.loc[7, "kind"] = "?"
+    return table
+
+
+@pytest.fixture
+def people(frame, tmp_path):
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    return "people.csv"
+
+
+def test_all_that_is_wrong_is_told_at_once(run, people):
+    done = run("fit", people, "-k", K, *FAST)
+    assert done.code == 3
+    assert done.sentence == "people.csv has 3 columns that cannot be clustered as they are:"
+    assert "kind    4 words: ?, blue, green, ...  " in done.error
+    assert "--encode kind, --na '?', or --drop kind" in done.error
+    assert (
+        "name    60 words, each once: somebody 0, somebody 1, somebody 10, ...  --id name, or --drop name"
+        in done.error
+    )
+    assert "a       1 missing cell, the first in line 7 " in done.error
+    assert done.error.endswith("--drop-text, or --encode-text for categories; --impute median.")
+
+
+def test_every_kind_of_column_is_made_use_of(run, people, frame, tmp_path):
+    options = ("--id", "name", "--na", "?", "--encode-text", "--impute", "median")
+    done = run("fit", people, "-k", K, *options, *FAST)
+    assert done.code == 0, done.err
+    for note in ("'kind' taken as categories", "'since' taken as days", "'new' taken as 1 and 0"):
+        assert note in done.err
+    model = powerkmeans.load(tmp_path / "out/model.npz")
+    assert model.views[0].columns == ("a", "b", "c", "d", "kind=blue", "kind=green", "kind=red", "new", "since")
+    prepared = model.prepare(frame)
+    assert np.allclose(prepared.mean(axis=0), 0, atol=0.05)
+    assert np.var(prepared[:, 4:7], axis=0).sum() == pytest.approx(1, abs=0.02)
+    assert prepared[7, 4:7].argmax() == 0  # the most frequent, the first of equals
+    assert np.array_equal(model.predict(frame), model.labels_)
+    assert [int(label) for label in read_csv(tmp_path / "out/labels.csv")["cluster"]] == model.labels_.tolist()
+    assert run("predict", "out/model.npz", people).out == (tmp_path / "out/labels.csv").read_text()
+
+
+def test_a_model_takes_the_users_own_table(run, people, frame, tmp_path):
+    """Scaling and names are in the model: no one may get all rows in one cluster by loading it."""
+    run("fit", people, "-k", K, "--columns", "c,d", "--drop-text", *FAST)
+    model = powerkmeans.load(tmp_path / "out/model.npz")
+    assert len(np.unique(model.predict(frame))) == K
+    assert np.array_equal(model.predict(frame[["d", "c"]]), model.labels_)
+    assert np.array_equal(model.predict(frame[["c", "d"]].to_numpy()), model.labels_)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "xlsx"])
+def test_other_files_are_read_alike(run, frame, people, tmp_path, kind):
+    pytest.importorskip({"parquet": "pyarrow", "xlsx": "openpyxl"}[kind])
+    getattr(frame, {"parquet": "to_parquet", "xlsx": "to_excel"}[kind])(tmp_path / f"people.{kind}", index=False)
+    options = ("-k", K, "--drop", "name", "--encode", "kind,new", "--impute", "knn", *FAST)
+    labels = []
+    for name in (people, f"people.{kind}"):
+        done = run("fit", name, *options)
+        assert done.code == 0, done.err
+        labels.append((tmp_path / "out/labels.csv").read_text())
+    assert labels[0] == labels[1]
+
+
+def test_sheets_are_chosen_by_name(run, tmp_path):
+    pytest.importorskip("openpyxl")
+    with pandas.ExcelWriter(tmp_path / "two.xlsx") as book:
+        pandas.DataFrame({"note": ["read me"]}).to_excel(book, sheet_name="about", index=False)
+        pandas.DataFrame(VALUES, columns=HEADER).to_excel(book, sheet_name="data", index=False)
+    assert run("fit", "two.xlsx", "-k", K, "--array", "data", *FAST).code == 0
+    done = run("fit", "two.xlsx", "-k", K, "--array", "dat", *FAST)
+    assert done.sentence == "two.xlsx has no sheet 'dat'; did you mean 'data'?"
+
+
+def test_rows_with_gaps_can_be_left_out_and_stay_in_place(run, tmp_path):
+    values = VALUES.copy()
+    values[[3, 40], 1] = np.nan
+    write_csv(tmp_path / "gaps.csv", ids(), HEADER, values)
+    options = ("fit", "gaps.csv", "--id", "id", "-k", K, "--impute", "drop-rows", *FAST[:-2], "out")
+    done = run(*options)
+    assert "2 rows with missing cells left out; they have no label." in done.err
+    found = read_csv(tmp_path / "out/labels.csv")
+    assert found["id"] == ids()
+    assert [place for place, label in enumerate(found["cluster"]) if label == ""] == [3, 40]
+    assert read_csv(tmp_path / "out/memberships.csv")["membership_0"][3] == ""
+    # the same where they are predicted, with or without a way to fill them
+    assert run("predict", "out/model.npz", "gaps.csv").out == (tmp_path / "out/labels.csv").read_text()
+    answer = run("predict", "out/model.npz", "gaps.csv", "--json").json
+    assert answer["cluster"][3] is None
+    assert "2 samples with missing cells, the first is 's003': no answers there." in answer["notes"]
+    parquet = pytest.importorskip("pyarrow.parquet")
+    assert run("predict", "out/model.npz", "gaps.csv", "-o", "p.parquet").code == 0
+    assert parquet.read_table(tmp_path / "p.parquet").column("cluster")[3].as_py() is None
+
+
+def test_gaps_in_views_are_filled_and_absent_rows_stay_absent(run, tmp_path):
+    values = VALUES.copy()
+    values[3, 1] = np.nan
+    values[9, 2:] = np.nan
+    write_csv(tmp_path / "v.csv", ids(), HEADER, values)
+    views = ("--view", "x=a,b", "--view", "y=c,d")
+    for fills in ("median", "knn"):
+        done = run("fit", "v.csv", "--id", "id", "-k", K, *views, "--impute", fills, *FAST)
+        assert done.code == 0, done.err
+    model = powerkmeans.load(tmp_path / "out/model.npz")
+    frame = pandas.read_csv(tmp_path / "v.csv")
+    prepared = model.prepare(frame)
+    assert np.isnan(prepared["y"][9]).all()
+    assert not np.isnan(np.delete(prepared["y"], 9, axis=0)).any()
+    assert not np.isnan(prepared["x"]).any()
+    assert np.array_equal(model.predict(frame), model.labels_)
+
+
+def test_counts_by_totals_and_logarithms(run, tmp_path):
+    rng = np.random.default_rng(0)
+    profiles = rng.dirichlet(np.full(30, 0.5), 3)
+    counts = rng.poisson(profiles[WHICH] * rng.lognormal(6, 1.2, N)[:, None])
+    counts[4] = 0
+    np.savetxt(tmp_path / "counts.csv", counts, "%d", ",")
+    done = run("fit", "counts.csv", "-k", K, "--total", 10000, "--log", "--scale", "none", *FAST)
+    assert "rows add up to 10000; logarithms; columns as they are" in done.err
+    model = powerkmeans.load(tmp_path / "out/model.npz")
+    sums = np.expm1(model.prepare(counts)).sum(axis=1)
+    assert np.allclose(np.delete(sums, 4), 10000)
+    assert sums[4] == 0
+    np.savetxt(tmp_path / "negative.csv", counts - 1, "%d", ",")
+    done = run("fit", "negative.csv", "-k", K, "--log", *FAST)
+    assert done.code == 3
+    assert "There are negative numbers in column '0'; logarithms are taken of counts" in done.sentence
+
+
+def test_new_categories_and_words_are_told(run, people, frame, tmp_path):
+    run("fit", people, "-k", K, "--drop", "name,since", "--encode", "kind", "--impute", "median", *FAST)
+    frame.assign(kind="violet").to_csv(tmp_path / "new.csv", index=False)
+    done = run("predict", "out/model.npz", "new.csv")
+    assert done.code == 0
+    assert "'kind' has categories that the fit did not see: 'violet'." in done.err
+    frame.assign(c="much").to_csv(tmp_path / "words.csv", index=False)
+    assert (
+        run("predict", "out/model.npz", "words.csv").sentence
+        == "words.csv, line 2, column 'c': 'much' is not a number."
+    )
+
+
+def test_columns_that_look_like_names_are_noticed(run, tmp_path):
+    table = pandas.DataFrame(VALUES, columns=HEADER)
+    table.insert(0, "number", np.arange(1, N + 1))
+    table.to_csv(tmp_path / "t.csv", index=False)
+    done = run("fit", "t.csv", "-k", K, *FAST)
+    assert (
+        "'number' has another whole number in every row, as names of rows do; it is used as a number." in done.err
+    )
+    assert "Say --id number or --drop number" in done.err
+    assert "whole number" not in run("fit", "t.csv", "-k", K, "--id", "number", *FAST).err
+
+
+def test_files_without_ids(run, table, tmp_path):
+    run("fit", table, "--id", "id", "-k", K, "-o", "out", "--no-ids")
+    for name in ("model.npz", "report.html"):
+        assert b"s007" not in (tmp_path / "out" / name).read_bytes()
+    assert "s007" in (tmp_path / "out/labels.csv").read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--columns", "zz"], "people.csv has no column 'zz'"),
+        (["--encode", "zz", "--drop-text"], "people.csv has no column 'zz'"),
+        (["--columns", "kind,name", "--drop-text"], "--drop-text leaves no column of people.csv."),
+        (["--thousands", "ab"], "--thousands 'ab' must be one character"),
+        (["--thousands", "."], "and not that of --decimal"),
+        (["--total", "0"], "0.0 is not in the range"),
+        (["--impute", "mean"], "'mean' is not one of"),
+        (
+            ["--columns", "a,kind", "--encode", "kind", "--log", "--impute", "median"],
+            "--total and --log are for counts",
+        ),
+    ],
+)
+def test_wrong_options(run, people, options, message):
+    done = run("fit", people, "-k", K, *options, *FAST)
+    assert done.code in (2, 3)
+    assert message in done.sentence
+
+
+def test_labels_are_compared_where_ids_have_two_names(run, table, tmp_path):
+    run("fit", table, "--id", "id", "-k", K, *FAST)
+    (tmp_path / "truth.csv").write_text(
+        "who,is\n" + "".join(f"{i},{w}\n" for i, w in zip(ids(), WHICH, strict=True))
+    )
+    answer = run("evaluate", "out/labels.csv", "truth.csv", "--id", "id", "--truth-id", "who", "--json").json
+    assert answer["accuracy"] == 1
+    done = run("evaluate", "out/labels.csv", "truth.csv", "--truth-id", "who")
+    assert "name those of the first with --id" in done.sentence
