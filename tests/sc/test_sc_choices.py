@@ -4,7 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sc_helpers import CELLS, NAN, PROTEIN, RNA, K, anndata, cluster, kernel, make_anndata, make_mudata, pd, same_as
+from sc_helpers import (
+    CELLS,
+    NAN,
+    PROTEIN,
+    RNA,
+    K,
+    anndata,
+    cluster,
+    kernel,
+    make_anndata,
+    make_mudata,
+    pd,
+    same_as,
+)
 
 import powerkmeans
 from powerkmeans import MultiViewPowerKMeans
@@ -24,7 +37,8 @@ def test_the_first_components():
     adata = make_anndata(obsm={"X_pca": WIDE})
     cluster(adata, K, n_pcs=6)
     assert same_as(kernel(K, random_state=0).fit(RNA), RNA, adata)
-    assert adata.uns["power_kmeans"]["views"][["representation", "n_columns"]].to_numpy().tolist() == [["X_pca", 6]]
+    views = adata.uns["power_kmeans"]["views"]
+    assert views[["representation", "n_columns"]].to_numpy().tolist() == [["X_pca", 6]]
 
 
 def test_the_first_components_of_several_views():

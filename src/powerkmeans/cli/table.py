@@ -66,6 +66,8 @@ class Table:
     """One view's worth of rows; what is missing is NaN.
 
     ``source`` is what messages call it. ``lines`` has the line of the file that each row stands in, for text.
+    ``scaled`` tells whether columns are to be scaled if nobody says: components have one unit, and their spread
+    tells what they are worth.
     """
 
     name: str
@@ -75,6 +77,7 @@ class Table:
     ids: Ids | None = None
     lines: NDArray[np.int64] | None = None
     notes: tuple[str, ...] = ()
+    scaled: bool = True
 
     def __len__(self) -> int:
         return len(self.values)

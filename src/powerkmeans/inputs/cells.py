@@ -1,4 +1,4 @@
-"""Annotated cells: what of them is clustered if nobody says, and what it is called. Python and the command agree."""
+"""Annotated cells, for Python and the command: what is clustered if nobody says, and what columns are called."""
 
 from __future__ import annotations
 

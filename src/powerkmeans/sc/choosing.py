@@ -62,6 +62,4 @@ def choose_k(
     some = restriction(data.obs, restrict_to)
     cells = read_cells(data, Asked(use_rep, n_pcs, layer), None if some is None else some.rows)
     check_parameters("choose_k", parameters, several=cells.several)
-    return number.choose_k(
-        cells.tables, k_min, k_max, random_state=random_state, **cells.presence, **parameters
-    )
+    return number.choose_k(cells.tables, k_min, k_max, random_state=random_state, **cells.presence, **parameters)

@@ -44,7 +44,8 @@ def read(adata: Any, name: Any, n_pcs: Any, where: str, *, several: bool) -> Rep
     _check_finite(table, adata.obs_names, what, several=several)
     about = about_raw(table, "used as they are") if name is None and chosen == "X" else None
     if about:
-        warn_caller(f"{where} has no obsm[{PCA!r}]: {about}, or say that you mean it with use_rep='X'.", UserWarning)
+        way = "or say that you mean it with use_rep='X'"
+        warn_caller(f"{where} has no obsm[{PCA!r}]: {about}, {way}.", UserWarning)
     return Representation(chosen, table, columns)
 
 

@@ -169,7 +169,8 @@ def _check_names(everyone: Any, observations: Any, where: str) -> None:
             )
     unknown = observations[~observations.isin(everyone)]
     if len(unknown):
-        raise ValueError(f"{where} has the observation {unknown[0]!r}, which the MuData lacks. Call update() on it.")
+        first = unknown[0]
+        raise ValueError(f"{where} has the observation {first!r}, which the MuData lacks. Call update() on it.")
 
 
 def _some(adata: Any, names: Any, where: str) -> Any:
@@ -180,7 +181,8 @@ def _some(adata: Any, names: Any, where: str) -> Any:
 
 
 def _placed(found: Representation, rows: NDArray[np.intp]) -> View:
-    """A view in the order of the observations; a row of -1 is some row: what an absent one holds does not matter."""
+    """A view in the order of the observations."""
+    # a row of -1 is some row; what an absent one holds does not matter
     table = found.table if np.array_equal(rows, np.arange(found.table.shape[0])) else found.table[rows]
     return View(found.name, table, rows >= 0, found.columns)
 
