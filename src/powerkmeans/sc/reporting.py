@@ -13,7 +13,7 @@ from powerkmeans.report import writing
 from powerkmeans.sc.clustering import KEY, check_key
 from powerkmeans.sc.views import Asked, Cells, Rows, check_kind, read_cells
 from powerkmeans.support.files import free_target
-from powerkmeans.support.values import listed
+from powerkmeans.support.values import listed, shown
 from powerkmeans.support.values import path as check_path
 from powerkmeans.types import Array
 
@@ -101,7 +101,7 @@ def _summary(data: Any, key: str) -> Any:
     if not hasattr(summary, "get") or "views" not in summary or f"{key}_memberships" not in data.obsm:
         known = [name for name in data.uns if f"{name}_memberships" in data.obsm]
         there = f"there are {listed(known)}" if known else "call cluster first"
-        raise ValueError(f"key_added: cluster has written nothing under {key!r}; {there}.")
+        raise ValueError(f"key_added: cluster has written nothing under {shown(key)}; {there}.")
     return summary
 
 

@@ -34,8 +34,8 @@ def read(adata: Any, name: Any, n_pcs: Any, where: str, *, several: bool) -> Rep
     if adata.n_obs == 0:
         raise ValueError(f"{where} has no observations.")
     chosen = name if name is not None else PCA if PCA in adata.obsm else "X"
-    what = f"{chosen!r} of {where[0].lower()}{where[1:]}"
     found = _table(adata, chosen, where)
+    what = f"{chosen!r} of {where[0].lower()}{where[1:]}"
     columns = _columns(adata, chosen, found)
     table = _plain_table(found, what)
     if n_pcs is not None:

@@ -20,7 +20,7 @@ MATRIX, COMPONENTS = "X", f"obsm/{PCA}"
 
 
 def read_h5ad(path: str, source: str, name: str, request: Request) -> list[Table]:
-    """Read the matrices that were asked for (``obsm/X_pca``, ``layers/counts``), one view each, or the usual one."""
+    """Read the matrices that were asked for (``obsm/X_pca``, ``layers/counts``), a view each, or the usual one."""
     with _opened(path, source) as file:
         if not request.arrays:
             return [_usual_table(file, name, source, request)]
