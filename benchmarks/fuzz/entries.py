@@ -186,6 +186,7 @@ OWN_KINDS: dict[tuple[str, str], Kind] = {
     ),
     ("choose_k", "sample_weight"): data(None, WEIGHT),
     ("choose_k", "present"): Kind(lambda v: False, (None,), long=lambda v: isinstance(v, dict) and not v),
+    ("sc.write_report", "key_added"): Kind(lambda v: not isinstance(v, str) or not v, ("power_kmeans",)),
     ("SplitDisplay", "s"): data([-1.0, -2.0, -4.0]),
     ("SplitDisplay", "groups"): data([[0, 0, 0], [0, 0, 2], [0, 1, 2]]),
 }
@@ -332,7 +333,7 @@ def _cells() -> Any:
     fields: dict[str, Any] = {"obs": {"kind": LABELS.astype(str)}, "obsm": {"X_pca": ROWS}, "layers": {"x": ROWS}}
     adata = import_module("anndata").AnnData(ROWS.copy(), **fields)
     file = Path(mkdtemp()) / "model.npz"
-    powerkmeans.sc.cluster(adata, K, feature_map="identity", model_file=file)
+    powerkmeans.sc.cluster(adata, K, feature_map="identity", membership="possibilistic", model_file=file)
     return adata
 
 
