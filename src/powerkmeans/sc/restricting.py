@@ -77,4 +77,4 @@ def naturally_sorted(labels: Iterable[str]) -> list[str]:
     def parts(label: str) -> list[Any]:
         return [int(part) if place % 2 else part for place, part in enumerate(re.split(r"(\d+)", label))]
 
-    return sorted(set(labels), key=parts)
+    return sorted({str(label) for label in labels}, key=parts)
