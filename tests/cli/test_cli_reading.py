@@ -231,6 +231,14 @@ def test_principal_components_are_taken_where_there_are_any(run, tmp_path):
     (table,) = read(tmp_path / "t.h5ad", arrays=("X",))
     assert np.array_equal(table.values, counts)
     assert (table.scaled, table.notes) == (True, ())  # who says so means it
+    run("fit", "t.h5ad", "-k", K, "--array", "X", "-o", "genes", "--no-report")
+    (tmp_path / "t.h5ad").rename(tmp_path / "new.h5ad")
+    with h5py.File(tmp_path / "new.h5ad", "a") as file:
+        del file["obsm/X_pca"]
+        file["obsm/X_pca"] = VALUES[:, :3]
+    said = run("predict", "genes/model.npz", "new.h5ad").sentence
+    assert said.startswith("new.h5ad (obsm/X_pca) lacks 4 of the 4 columns of the model's view 't': 'a'")
+    assert run("predict", "genes/model.npz", "new.h5ad", "--array", "X").code == 0
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def _opened(path: str, source: str) -> Any:
 def _usual_table(group: Any, name: str, source: str, request: Request) -> Table:
     """What ``powerkmeans.sc.cluster`` takes if nobody says: principal components if there are any, else X."""
     if PCA in _items(group, "obsm"):
-        return _table(group, COMPONENTS, name, source, request)
+        return _table(group, COMPONENTS, name, f"{source} ({COMPONENTS})", request)  # nobody has named it
     table = _table(group, MATRIX, name, source, request)
     # those of a model are settled
     about = about_raw(table.values, "used") if request.may_drop else None
