@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib import import_module
+from pathlib import Path
+from tempfile import mkdtemp
 from types import ModuleType
 from typing import Any
 
@@ -131,6 +133,10 @@ KINDS: dict[str, Kind] = {
     "data": data(named=False),
     "key_added": Kind(lambda v: not isinstance(v, str) or not v, ("x",)),
     "use_rep": data(None, "X", ["X"], {"a": "X"}),
+    "n_pcs": a_view(count(1, None, valid=(1, 3)), ()),
+    "layer": kinds.TEXT_OR_NONE,
+    "restrict_to": data(None, ("kind", ["1", "2"]), ["kind", ("0", "2")]),
+    "model_file": kinds.OPTIONAL_FILE,
     "copy": kinds.FLAG,
     "ax": data(None),
     "choice": data(),
@@ -182,6 +188,8 @@ OWN_KINDS: dict[tuple[str, str], Kind] = {
         lambda x: 0 < x < np.inf, "global", "median", valid=(1.0,)
     ),
     ("choose_k", "sample_weight"): data(None, WEIGHT),
+    ("choose_k", "present"): Kind(lambda v: False, (None,), long=lambda v: isinstance(v, dict) and not v),
+    ("sc.write_report", "key_added"): Kind(lambda v: not isinstance(v, str) or not v, ("power_kmeans",)),
     ("SplitDisplay", "s"): data([-1.0, -2.0, -4.0]),
     ("SplitDisplay", "groups"): data([[0, 0, 0], [0, 0, 2], [0, 1, 2]]),
 }
@@ -307,8 +315,8 @@ def _functions() -> Iterator[Entry]:
     }
     for function in public_functions():
         name = function.__name__
-        if name == "cluster":
-            yield Entry(name, function, _cluster)
+        if function.__module__.startswith("powerkmeans.sc"):
+            yield Entry(f"sc.{name}", function, partial(_of_cells, function))
         elif name == "on_progress":
             yield Entry(name, function, _heard)
         else:
@@ -332,10 +340,23 @@ def _with(function: Callable[..., Any], right: dict[str, Any], parameter: str, v
     return function(**(right | {parameter: value}))
 
 
-def _cluster(parameter: str, value: Any) -> Any:
-    anndata = import_module("anndata")
-    right = {"data": anndata.AnnData(ROWS.copy()), "n_clusters": K, "use_rep": "X"}
-    return powerkmeans.sc.cluster(**(right | {parameter: value}))
+@cache
+def _cells() -> Any:
+    """Cells that were clustered, and whose model lies in a file."""
+    fields: dict[str, Any] = {"obs": {"kind": LABELS.astype(str)}, "obsm": {"X_pca": ROWS}, "layers": {"x": ROWS}}
+    adata = import_module("anndata").AnnData(ROWS.copy(), **fields)
+    file = Path(mkdtemp()) / "model.npz"
+    powerkmeans.sc.cluster(adata, K, feature_map="identity", membership="possibilistic", model_file=file)
+    return adata
+
+
+def _of_cells(function: Callable[..., Any], parameter: str, value: Any) -> Any:
+    right: dict[str, dict[str, Any]] = {
+        "choose_k": {"k_max": 3},
+        "cluster": {"n_clusters": K},
+        "write_report": {"path": "page.html", "overwrite": True},
+    }
+    return function(**({"data": _cells().copy()} | right[function.__name__] | {parameter: value}))
 
 
 def _displays() -> Iterator[Entry]:

@@ -30,8 +30,9 @@ LAYERS = [
     ["advice"],
     ["estimators"],
     ["preparing"],
-    ["choose", "protocol", "sc"],
+    ["choose", "protocol"],
     ["plotting", "report"],
+    ["sc"],
     ["__init__"],
     ["cli"],
     ["__main__"],
@@ -125,7 +126,7 @@ def test_exported_names():
     ]
     assert sorted(powerkmeans.metrics.__all__) == ["clustering_accuracy", "normalized_mutual_info", "purity"]
     assert powerkmeans.report.__all__ == ["write_report"]
-    assert powerkmeans.sc.__all__ == ["cluster"]
+    assert powerkmeans.sc.__all__ == ["choose_k", "cluster", "write_report"]
     assert sorted(powerkmeans.plotting.__all__) == [
         "ConvergenceDisplay",
         "DimensionDisplay",

@@ -71,8 +71,9 @@ def test_several_views_with_gaps_and_noise():
     rng = np.random.default_rng(0)
     y = rng.integers(3, size=100)
     views = {"a": 4 * rng.normal(size=(3, 5))[y] + rng.normal(size=(100, 5)), "b": rng.normal(size=(100, 4))}
-    views["a"][::10] = np.nan
-    assert choose_k(views, k_max=5, random_state=0).k == 3
+    views["a"][::10], views["b"][5::10] = 1e6, np.nan  # what a sample holds that lacks the view does not matter
+    present = {"a": np.arange(100) % 10 > 0, "b": np.full(100, True)}
+    assert choose_k(views, k_max=5, present=present, random_state=0).k == 3
 
 
 def test_one_table_with_views_is_the_same_as_its_views_apart():
@@ -150,6 +151,8 @@ def test_wrong_calls_say_what_is_wrong():
         choose_k(X @ X.T, k_max=3, feature_map="exact", kernel="precomputed")
     with pytest.raises(ValueError, match="NaN"):
         choose_k(np.where(X > 0, np.nan, X), k_max=3)
+    with pytest.raises(ValueError, match="present"):
+        choose_k({"a": X, "b": X}, k_max=3, present={"a": [True]})
 
 
 # solutions

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from command_helpers import K, N, ids, read_csv, rows, write_csv
 
+import powerkmeans
+from powerkmeans.cli.errors import UserError
 from powerkmeans.cli.reading import named_files, read_file
 from powerkmeans.cli.table import Request
 from powerkmeans.preparing.spelling import Spelling
@@ -177,7 +179,7 @@ def test_zarr(tmp_path):
     assert sorted(table.name for table in read(tmp_path / "g.zarr")) == ["left", "right"]
 
 
-def annotated(group, values, names, variables, sparse=None):
+def annotated(group, values, names, variables, sparse=None, components=None):
     """An annotated matrix as anndata 0.7 and later store it."""
     from scipy.sparse import csc_array, csr_array
 
@@ -196,7 +198,9 @@ def annotated(group, values, names, variables, sparse=None):
     kind = group["obs"].create_group("patient")
     kind["categories"] = np.array([f"p{i}" for i in range(len(names))], dtype=object)
     kind["codes"] = np.arange(len(names))[::-1]
-    group.create_group("obsm")["X_pca"] = values[:, :2]
+    group.create_group("obsm")["X_umap"] = values[:, :2]
+    if components is not None:
+        group["obsm/X_pca"] = components
 
 
 @pytest.mark.parametrize("sparse", [None, "csr", "csc"])
@@ -207,16 +211,88 @@ def test_h5ad(tmp_path, sparse):
     check(read(tmp_path / "t.h5ad"))
     (table,) = read(tmp_path / "t.h5ad", id_column="patient")
     assert table.ids.values[0] == f"p{N - 1}"
-    (table,) = read(tmp_path / "t.h5ad", arrays=("obsm/X_pca",))
+    assert table.scaled
+    (table,) = read(tmp_path / "t.h5ad", arrays=("obsm/X_umap",))
     assert np.array_equal(table.values, VALUES[:, :2])
     assert table.columns == ("0", "1")
+    assert not table.scaled
+
+
+def test_principal_components_are_taken_where_there_are_any(run, tmp_path):
+    h5py = pytest.importorskip("h5py")
+    counts = np.random.default_rng(0).poisson(2, (N, 4)).astype(float)
+    with h5py.File(tmp_path / "t.h5ad", "w") as file:
+        annotated(file, counts, ids(), HEADER, components=VALUES)
+    (table,) = read(tmp_path / "t.h5ad")
+    assert np.array_equal(table.values, VALUES)
+    assert (table.scaled, table.notes) == (False, ())
+    run("fit", "t.h5ad", "-k", K, "--scale", "none", "-o", "out")
+    labels = (tmp_path / "out/labels.csv").read_text()
+    assert run("predict", "out/model.npz", "t.h5ad").out == labels
+    (table,) = read(tmp_path / "t.h5ad", arrays=("X",))
+    assert np.array_equal(table.values, counts)
+    assert (table.scaled, table.notes) == (True, ())  # who says so means it
+    run("fit", "t.h5ad", "-k", K, "--array", "X", "-o", "genes", "--no-report")
+    (tmp_path / "t.h5ad").rename(tmp_path / "new.h5ad")
+    with h5py.File(tmp_path / "new.h5ad", "a") as file:
+        del file["obsm/X_pca"]
+        file["obsm/X_pca"] = VALUES[:, :3]
+    said = run("predict", "genes/model.npz", "new.h5ad").sentence
+    assert said.startswith("new.h5ad (obsm/X_pca) lacks 4 of the 4 columns of the model's view 't': 'a'")
+    assert run("predict", "genes/model.npz", "new.h5ad", "--array", "X").code == 0
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        (
+            np.ones((N, 2)),
+            "t.h5ad has no obsm/X_pca: the 2 columns of .X are used and look like counts. Prepare them",
+        ),
+        (
+            np.full((N, 51), 0.5),
+            "the 51 columns of .X are used. Prepare them with scanpy.pp (normalize_total, log1p, ",
+        ),
+    ],
+    ids=["counts", "columns"],
+)
+def test_columns_without_preparation_are_told_of(tmp_path, values, said):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "t.h5ad", "w") as file:
+        annotated(file, values, ids(), [f"gene{i}" for i in range(values.shape[1])])
+    (note,) = read(tmp_path / "t.h5ad")[0].notes
+    assert said in note
+    assert note.endswith("or say that you mean it with --array X.")
+    assert read(tmp_path / "t.h5ad", for_fit=False)[0].notes == ()  # the columns of a model are settled
+
+
+def test_other_contents_of_h5ad_are_told_of(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "t.h5ad", "w") as file:
+        annotated(file, VALUES, ids(), HEADER)
+        file.create_group("obsm/frame").attrs["encoding-type"] = "dataframe"
+    with pytest.raises(UserError, match=r"has no matrix 'obsm/X_pca'; did you mean 'obsm/X_umap'\?"):
+        read(tmp_path / "t.h5ad", arrays=("obsm/X_pca",))
+    with pytest.raises(UserError, match="has a dataframe in 'obsm/frame' and no matrix; choose one with --array"):
+        read(tmp_path / "t.h5ad", arrays=("obsm/frame",))
+    with h5py.File(tmp_path / "old.h5ad", "w") as file:
+        for name, column in (("obs", "index"), ("var", "index"), ("obsm", "X_pca")):
+            file[name] = np.zeros(N, dtype=[(column, "f8")])
+        file["X"] = VALUES
+    with pytest.raises(UserError, match=r"old\.h5ad has no table 'var' .* write it with anndata >= 0\.7"):
+        read(tmp_path / "old.h5ad")
 
 
 def test_h5mu_has_a_view_for_each_modality(run, tmp_path):
     h5py = pytest.importorskip("h5py")
     with h5py.File(tmp_path / "t.h5mu", "w") as file:
         annotated(file.create_group("mod/rna"), VALUES[:50, :2], ids()[:50], HEADER[:2], "csr")
-        annotated(file.create_group("mod/protein"), VALUES[10:, 2:], ids()[10:], HEADER[2:])
+        group = file.create_group("mod/protein")
+        annotated(group, VALUES[10:, 2:], ids()[10:], HEADER[2:], components=VALUES[10:, :3])
+    assert [(t.name, len(t.columns), t.scaled) for t in read(tmp_path / "t.h5mu")] == [
+        ("protein", 3, False),
+        ("rna", 2, True),
+    ]
     answer = run("fit", "t.h5mu", "-k", K, "-o", "out", "--json").json
     coverage = {view["view"]: round(view["coverage"], 3) for view in answer["views"]}
     assert coverage == {"protein": 0.833, "rna": 0.833}
@@ -232,3 +308,27 @@ def test_files_that_anndata_wrote(tmp_path):
     data.obs_names, data.var_names = ids(), HEADER
     data.write_h5ad(tmp_path / "t.h5ad")
     check(read(tmp_path / "t.h5ad"))
+
+
+def test_a_model_that_was_kept_in_python_labels_files(run, tmp_path):
+    anndata = pytest.importorskip("anndata")
+    data = anndata.AnnData(VALUES.copy(), obsm={"X_pca": VALUES / VALUES.std(axis=0)})
+    data.obs_names = ids()
+    powerkmeans.sc.cluster(data, K, n_pcs=3, feature_map="identity", model_file=tmp_path / "model.npz")
+    data.write_h5ad(tmp_path / "t.h5ad")
+    run("predict", "model.npz", "t.h5ad", "-o", "labels.csv")
+    found = read_csv(tmp_path / "labels.csv")
+    assert found["id"] == ids()
+    assert found["cluster"] == data.obs["power_kmeans"].tolist()
+
+
+def test_components_keep_their_spread(run, tmp_path):
+    """The first of them say most; scaled, all would say the same."""
+    anndata = pytest.importorskip("anndata")
+    data = anndata.AnnData(VALUES)
+    data.obsm["X_pca"] = VALUES * [1, 0.1, 0.01, 0.001]
+    data.write_h5ad(tmp_path / "cells.h5ad")
+    options = ("-k", K, "--feature-map", "identity", "--no-report", "--json")
+    assert run("fit", "cells.h5ad", *options, "-o", "auto").json["scale"] == "none"
+    assert run("fit", "cells.h5ad", *options, "-o", "standard", "--scale", "standard").json["scale"] == "standard"
+    assert run("fit", "cells.h5ad", *options, "-o", "matrix", "--array", "X").json["scale"] == "standard"

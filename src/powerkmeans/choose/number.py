@@ -97,6 +97,7 @@ def choose_k(
     *,
     views: Any = None,
     sample_weight: Any = None,
+    present: Any = None,
     random_state: Any = None,
     progress: Progress | None = None,
     **estimator_parameters: Any,
@@ -121,6 +122,8 @@ def choose_k(
         one view.
     sample_weight : array-like of shape (n_samples,), optional
         Weights >= 0.
+    present : as in :meth:`MultiViewPowerKMeans.fit`, optional
+        Which samples have which views.
     random_state : int, RandomState instance or None, default=None
         Seeds everything.
     progress : callable, optional
@@ -154,7 +157,7 @@ def choose_k(
         raise ValueError(f"k_max={k_max} should be >= k_min={k_min}.")
     _check_progress(progress)
     seed = draw_seed(random_state)
-    checked, settings = _checked(X, views, sample_weight, estimator_parameters)
+    checked, settings = _checked(X, views, sample_weight, present, estimator_parameters)
     _check_rows(len(checked.weight), k_max)
     # one more on either side, so that both ends of the range can stand out
     numbers = list(range(k_min - 1, k_max + 2))
@@ -256,15 +259,18 @@ def _check_progress(progress: Any) -> None:
         raise wrong("progress", "callable or None", progress)
 
 
-def _checked(X: Any, views: Any, sample_weight: Any, parameters: dict[str, Any]) -> tuple[Views, Settings]:
+def _checked(
+    X: Any, views: Any, sample_weight: Any, present: Any, parameters: dict[str, Any]
+) -> tuple[Views, Settings]:
     """The views and settings that the estimator of these parameters would fit."""
     for name in _SET_HERE:
         if name in parameters:
             raise TypeError(f"choose_k sets {name} itself; leave it out.")
-    several = is_several(X) or views is not None or any(name in parameters for name in _SEVERAL)
+    given = views is not None or present is not None
+    several = is_several(X) or given or any(name in parameters for name in _SEVERAL)
     if several:
         estimator = MultiViewPowerKMeans(1, views=views, **parameters)
-        checked, _ = check_several_views(estimator, X, sample_weight)
+        checked, _ = check_several_views(estimator, X, sample_weight, present)
     else:
         estimator = KernelPowerKMeans(1, **parameters)
         checked = check_single_view(estimator, X, sample_weight, fitting=True)

@@ -57,6 +57,7 @@ class InputOptions:
     na: tuple[str, ...] = ()
     header: bool | None = None
     encoding: str = "utf-8"
+    for_fit: bool = True
 
     @property
     def by_row(self) -> bool:
@@ -237,7 +238,7 @@ def scale_of(table: Table, scale: str) -> str:
     """How the columns of a table are scaled: by default all but those whose units are to be kept."""
     if scale != AUTO:
         return scale
-    return STANDARD if getattr(table, "scaled", True) else NONE
+    return STANDARD if table.scaled else NONE
 
 
 def read_tables(files: list[Given], options: InputOptions, choose: Choose, terminal: Terminal) -> list[Table]:
@@ -255,6 +256,7 @@ def read_tables(files: list[Given], options: InputOptions, choose: Choose, termi
                 spelling=options.spelling,
                 header=options.header,
                 encoding=options.encoding,
+                for_fit=options.for_fit,
                 on_read=_telling(
                     bar, file.source + (f", file {index + 1} of {len(files)}" if len(files) > 1 else "")
                 ),

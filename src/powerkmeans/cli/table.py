@@ -42,6 +42,7 @@ class Request:
     single : in single precision
     delimiter, header, encoding : of text files; None to find out
     spelling : how numbers are written, and what is missing
+    for_fit : whether a model is to be made of it, and is not there already
     on_read : told of the share of the file that has been read
     """
 
@@ -54,6 +55,7 @@ class Request:
     spelling: Spelling = PLAIN
     header: bool | None = None
     encoding: str = "utf-8"
+    for_fit: bool = True
     on_read: OnRead = lambda share: None
 
     def dtype(self, stored: np.dtype[Any]) -> np.dtype[Any]:
@@ -72,6 +74,8 @@ class Table:
 
     ``source`` is what messages call it. ``lines`` has the line of the file that each row stands in, for text.
     ``words`` has the columns that are no numbers, by position, with "" for what is missing.
+    ``scaled`` tells whether columns are to be scaled if nobody says: components have one unit, and their spread
+    tells what they are worth.
     """
 
     name: str
@@ -82,6 +86,7 @@ class Table:
     lines: NDArray[np.int64] | None = None
     notes: tuple[str, ...] = ()
     words: Mapping[int, Words] = field(default_factory=dict)
+    scaled: bool = True
 
     def __len__(self) -> int:
         return len(self.values)

@@ -56,7 +56,7 @@ def run(options: dict[str, Any]) -> None:
 
 def read_for(model: PreparedModel, options: dict[str, Any], terminal: Terminal) -> tuple[Any, Samples]:
     """New samples as the model's estimator takes them, told where something is missing."""
-    reading = _as_in_fit(chosen(InputOptions, options), model)
+    reading = _as_in_fit(replace(chosen(InputOptions, options), for_fit=False), model)
     tables = read_tables(named_files(reading.data), reading, wanted_columns(model), terminal)
     X, samples = prepared(model, match_views(model, tables))
     for note in samples.notes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,32 +13,37 @@ from scipy.sparse import csc_array, csr_array
 from powerkmeans.cli.errors import UserError, listed, near
 from powerkmeans.cli.memory import check_room
 from powerkmeans.cli.table import Ids, Request, Table, checked_header, checked_ids
+from powerkmeans.inputs.cells import PCA, about_raw
 from powerkmeans.sources.columns import needed
 
-MATRIX = "X"
+MATRIX, COMPONENTS = "X", f"obsm/{PCA}"
 
 
 def read_h5ad(path: str, source: str, name: str, request: Request) -> list[Table]:
-    """Read X, or the matrices that were asked for (``obsm/X_pca``, ``layers/counts``), one view each."""
+    """Read the matrices that were asked for (``obsm/X_pca``, ``layers/counts``), a view each, or the usual one."""
     with _opened(path, source) as file:
-        wanted = request.arrays or (MATRIX,)
+        if not request.arrays:
+            return [_usual_table(file, name, source, request)]
         tables = []
-        for key in wanted:
-            view = name if len(wanted) == 1 else key.rpartition("/")[2]
+        for key in request.arrays:
+            view = name if len(request.arrays) == 1 else key.rpartition("/")[2]
             tables.append(_table(file, key, view, source, request))
         return tables
 
 
 def read_h5mu(path: str, source: str, name: str, request: Request) -> list[Table]:
-    """Read a matrix of each modality."""
+    """Read a matrix of each modality: the one that was asked for, or the usual one."""
     if len(request.arrays) > 1:
         raise UserError(f"{source}: --array names one matrix, which is taken from every modality.")
-    key = request.arrays[0] if request.arrays else MATRIX
     with _opened(path, source) as file:
         if "mod" not in file or not len(file["mod"]):
             raise UserError(f"{source} has no modalities; is it an .h5ad file?")
         order = [str(name) for name in file["mod"].attrs.get("mod-order", list(file["mod"]))]
-        return [_table(file["mod"][name], key, name, f"{source}, modality {name!r}", request) for name in order]
+        read = partial(_table, key=request.arrays[0]) if request.arrays else _usual_table
+        return [
+            read(file["mod"][name], name=name, source=f"{source}, modality {name!r}", request=request)
+            for name in order
+        ]
 
 
 def _opened(path: str, source: str) -> Any:
@@ -48,13 +54,33 @@ def _opened(path: str, source: str) -> Any:
         raise UserError(f"{source} cannot be read as HDF5; it may be damaged or incomplete.") from error
 
 
+def _usual_table(group: Any, name: str, source: str, request: Request) -> Table:
+    """What ``powerkmeans.sc.cluster`` takes if nobody says: principal components if there are any, else X."""
+    if PCA in _items(group, "obsm"):
+        return _table(group, COMPONENTS, name, f"{source} ({COMPONENTS})", request)  # nobody has named it
+    table = _table(group, MATRIX, name, source, request)
+    # those of a model are settled
+    about = about_raw(table.values, "used") if request.for_fit else None
+    if about is None:
+        return table
+    return replace(
+        table, notes=(f"{source} has no {COMPONENTS}: {about}, or say that you mean it with --array X.",)
+    )
+
+
+def _items(group: Any, folder: str) -> Any:
+    """The matrices in a folder; files of anndata < 0.7 have none that is read here."""
+    found = group.get(folder)
+    return found if hasattr(found, "keys") else ()
+
+
 def _table(group: Any, key: str, name: str, source: str, request: Request) -> Table:
     if key not in group:
-        known = [MATRIX, *(f"{part}/{item}" for part in ("layers", "obsm") for item in group.get(part, ()))]
+        known = [MATRIX, *(f"{part}/{item}" for part in ("layers", "obsm") for item in _items(group, part))]
         hint = near(key, known) or f"; it has {listed(known)}."
         raise UserError(f"{source} has no matrix {key!r}{hint}")
     item = group[key]
-    shape = _shape(item, source)
+    shape = _shape(item, key, source)
     by_gene = key == MATRIX or key.startswith("layers/")
     header = _index(group, "var", source).tolist() if by_gene else [str(place) for place in range(shape[1])]
     checked_header(header, source)
@@ -63,12 +89,15 @@ def _table(group: Any, key: str, name: str, source: str, request: Request) -> Ta
     check_room(shape[0] * shape[1] * dtype.itemsize, source)
     values = _dense(item, shape, source)[:, chosen].astype(dtype)
     columns = tuple(header[place] for place in chosen)
-    table = Table(name, source, columns, np.ascontiguousarray(values))
+    table = Table(name, source, columns, np.ascontiguousarray(values), scaled=not key.startswith("obsm/"))
     return replace(table, ids=checked_ids(_ids(group, request, source), table))
 
 
-def _shape(item: Any, source: str) -> tuple[int, int]:
-    stored = item.attrs.get("shape", ()) if hasattr(item, "keys") else item.shape
+def _shape(item: Any, key: str, source: str) -> tuple[int, int]:
+    if hasattr(item, "keys") and "shape" not in item.attrs:
+        kind = item.attrs.get("encoding-type", "folder")
+        raise UserError(f"{source} has a {kind} in {key!r} and no matrix; choose one with --array.")
+    stored = item.attrs["shape"] if hasattr(item, "keys") else item.shape
     shape = tuple(int(n) for n in stored)
     if len(shape) != 2 or 0 in shape:
         raise UserError(f"{source} has a matrix of shape {shape}; expected rows and columns.")
