@@ -37,9 +37,9 @@ def small():
     return KernelPowerKMeans(3, feature_map="identity", anneal_factor=1.4, random_state=0)
 
 
-def saved(pipeline, tmp_path):
-    powerkmeans.save(pipeline, tmp_path / "model.npz")
-    model = powerkmeans.load(tmp_path / "model.npz")
+def saved(pipeline, tmp_path, name="model.npz"):
+    powerkmeans.save(pipeline, tmp_path / name)
+    model = powerkmeans.load(tmp_path / name)
     assert isinstance(model, PreparedModel)
     return model
 
@@ -126,6 +126,9 @@ def test_rows_that_nothing_fills_get_no_label(tmp_path):
     assert np.array_equal(labels[[0, 1, 3, 4]], model.labels_[[0, 1, 3, 4]])
     with pytest.warns(UserWarning, match="they get NaN"):
         assert np.isnan(model.transform(rows)[2]).all()
+    unit = saved(make_pipeline(Normalizer(), small()).fit(ROWS), tmp_path, "unit.npz")
+    assert np.isnan(unit.prepare(rows)[2]).all()
+    assert np.allclose(np.linalg.norm(unit.prepare(rows)[:2], axis=1), 1)
     with pytest.warns(UserWarning, match="3 of 3"), pytest.raises(ValueError, match="Every row has missing cells"):
         model.predict(np.full((3, 4), np.nan))
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_array, validate_data
 
 from powerkmeans.features.maps.registry import MAPS
+from powerkmeans.inputs.gaps import telling_of_cells
 from powerkmeans.inputs.kernel_matrices import given_kernels, without_absent
 from powerkmeans.inputs.lazy import has_lazy, lazy_views, with_sources
 from powerkmeans.inputs.presence import absent_rows, check_coverage, check_present
@@ -63,7 +64,7 @@ def check_single_view(
         _check_source(estimator, X, fitting=fitting)
     else:
         reset = fitting if first is None else first
-        with within_floats("X"):
+        with within_floats("X"), telling_of_cells(X):
             X = validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=dtype, order="C")
     X = _canonical(X) if hasattr(X, "indptr") else X
     if is_lazy(X):

@@ -138,5 +138,7 @@ def _text(value: Any) -> str:
 
 
 def number_text(value: float) -> str:
-    """A number as people write it: whole ones without a point."""
+    """A number as people write it: whole ones without a point, nothing for none."""
+    if not np.isfinite(value):
+        return "" if np.isnan(value) else str(value)
     return str(int(value)) if value == int(value) and abs(value) < 2**53 else repr(value)

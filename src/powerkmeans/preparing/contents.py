@@ -28,7 +28,6 @@ from powerkmeans.preparing.scaling import KINDS
 from powerkmeans.preparing.spelling import Kind
 
 _HUGE, _TINY = float(np.finfo(np.float64).max), float(np.finfo(np.float64).tiny)
-_MOST_NESTED = 20
 
 
 def _array(kinds: str, low: float = -_HUGE, high: float = _HUGE, *, gaps: bool = False, n_dims: int = 1) -> Check:
@@ -90,8 +89,6 @@ def _not_zero(value: Any, where: str, scope: Scope) -> None:
 def _nested(value: Any, where: str, scope: Scope) -> None:
     if not isinstance(value, list) or not all(isinstance(chain, list) for chain in value):
         raise Flaw(f"{where} must be lists of operations")
-    if where.count(".chain") > _MOST_NESTED:
-        raise Flaw(f"{where} is nested too deeply")
 
 
 _FIELDS: dict[str, dict[str, Check]] = {

@@ -131,13 +131,13 @@ def _view(entry: Mapping[str, Any], where: str) -> PreparedView:
 
 
 def _check_widths(view: PreparedView, where: str) -> None:
-    """Hold the operations of a chain to each other, by a row of zeros."""
-    row = Cells(view.given, np.zeros((1, len(view.given))))
+    """Hold the operations of a chain to each other, by a row of zeros and one of gaps."""
+    rows = Cells(view.given, np.array([[0.0], [np.nan]]).repeat(len(view.given), axis=1))
     try:
-        found = applied(view.chain, row).numbers
+        found = applied(view.chain, rows).numbers
     except (ValueError, IndexError, TypeError) as error:
         raise Flaw(f"{where}.chain does not fit together: {str(error).rstrip('.'):.120}") from error
-    if found.shape != (1, len(view.columns)):
+    if found.shape != (2, len(view.columns)):
         raise Flaw(f"{where}.chain gives {found.shape[-1]} columns, but {len(view.columns)} have names")
 
 

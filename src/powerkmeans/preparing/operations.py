@@ -111,7 +111,7 @@ class Read:
         if column.dtype == object:
             missing = self.spelling.is_missing
             return np.array(["" if missing(text) else text for text in column.tolist()], dtype=object)
-        return np.array(["" if np.isnan(value) else number_text(value) for value in column.tolist()], dtype=object)
+        return np.array([number_text(value) for value in column.tolist()], dtype=object)
 
 
 @dataclass(frozen=True)
@@ -285,7 +285,13 @@ class UnitRows:
     name: ClassVar[str] = "unit_rows"
 
     def __call__(self, cells: Cells) -> Cells:
-        return cells.with_numbers(normalize(cells.numbers, norm=self.norm))
+        if is_sparse(cells.numbers):
+            return cells.with_numbers(normalize(cells.numbers, norm=self.norm))
+        whole = ~np.any(np.isnan(cells.numbers), axis=1)
+        numbers = np.full_like(cells.numbers, np.nan)
+        if np.any(whole):
+            numbers[whole] = normalize(cells.numbers[whole], norm=self.norm)
+        return cells.with_numbers(numbers)
 
 
 @dataclass(frozen=True)

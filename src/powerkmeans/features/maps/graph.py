@@ -188,6 +188,8 @@ class GraphMap(BaseMap):
             return "weights must add up to 1"
         if not (self.agreement <= 1 and self.purity <= 1) or self.n_pieces > self.n_components:
             return "agreement or purity is above 1, or n_pieces above the number of landmarks"
+        if self.n_neighbors > self.landmarks.shape[0]:
+            return "it has fewer landmarks than neighbours of a row"
         return self._flaw_of_landmarks(n_marks)
 
     def _flaw_of_landmarks(self, n_marks: int) -> str | None:
