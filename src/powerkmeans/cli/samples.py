@@ -65,11 +65,16 @@ def cut(table: Table, views: dict[str, list[str]]) -> list[Table]:
     return [replace(one, notes=table.notes if index == 0 else ()) for index, one in enumerate(tables)]
 
 
+def is_full(table: Table) -> bool:
+    """Whether every cell is a number, and none is infinite; a full one may be too large to add up."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return not table.words and bool(np.isfinite(np.sum(table.values, dtype=np.float64)))
+
+
 def check_values(table: Table, *, rows_may_lack: bool) -> None:
     """Reject infinite values, and rows or tables without any value; a row may lack one view of several."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        if not table.words and np.isfinite(np.sum(table.values, dtype=np.float64)):
-            return
+    if is_full(table):
+        return
     infinite = np.isinf(table.values)
     if np.any(infinite):
         row, column = divmod(int(np.argmax(infinite)), table.values.shape[1])

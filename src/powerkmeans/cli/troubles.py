@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from powerkmeans.cli.errors import UserError, counted
 from powerkmeans.cli.reading.text import why_no_number
+from powerkmeans.cli.samples import is_full
 from powerkmeans.cli.table import Table
 from powerkmeans.preparing.spelling import Kind, Spelling, kind_of
 
@@ -82,6 +83,8 @@ def _spoilt(table: Table, label: str, texts: NDArray[Any], odd: list[str], spell
 
 
 def _about_gaps(table: Table, kinds: Mapping[str, Kind | None], *, several: bool) -> list[Trouble]:
+    if is_full(table):
+        return []
     missing = table.cells.is_missing
     if several:
         missing = missing & ~np.all(missing, axis=1, keepdims=True)

@@ -13,7 +13,6 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import vstack
 from sklearn.impute import KNNImputer
 from sklearn.preprocessing import normalize
 
@@ -36,18 +35,7 @@ Chain = tuple[Operation, ...]
 
 
 def applied(chain: Sequence[Operation], cells: Cells) -> Cells:
-    """Do one operation after the other, some rows at a time."""
-    blocks = range(0, max(1, len(cells)), ROWS_AT_ONCE)
-    parts = [_in_turn(chain, cells.rows(slice(start, start + ROWS_AT_ONCE))) for start in blocks]
-    if len(parts) == 1:
-        return parts[0]
-    numbers = [part.numbers for part in parts]
-    words = {place: np.concatenate([part.words[place] for part in parts]) for place in parts[0].words}
-    joined = np.concatenate(numbers) if not is_sparse(numbers[0]) else vstack(numbers, format="csr")
-    return Cells(parts[0].columns, joined, words)
-
-
-def _in_turn(chain: Sequence[Operation], cells: Cells) -> Cells:
+    """Do one operation after the other."""
     for operation in chain:
         cells = operation(cells)
     return cells
@@ -273,8 +261,11 @@ class Affine:
     def __call__(self, cells: Cells) -> Cells:
         if is_sparse(cells.numbers):
             return cells.with_numbers(cells.numbers.multiply(1 / self.scale[None, :]).tocsr())
-        moved = (cells.numbers.astype(np.float64) - self.centre) / self.scale
-        return cells.with_numbers(moved.astype(cells.numbers.dtype))
+        moved = np.empty(cells.numbers.shape, dtype=cells.numbers.dtype)
+        for start in range(0, len(cells), ROWS_AT_ONCE):
+            rows = slice(start, start + ROWS_AT_ONCE)
+            moved[rows] = (cells.numbers[rows].astype(np.float64) - self.centre) / self.scale
+        return cells.with_numbers(moved)
 
 
 @dataclass(frozen=True)
@@ -328,7 +319,7 @@ class Beside:
     name: ClassVar[str] = "beside"
 
     def __call__(self, cells: Cells) -> Cells:
-        parts = [_in_turn(chain, cells) for chain in self.chains]
+        parts = [applied(chain, cells) for chain in self.chains]
         numbers = [part.numbers.toarray() if is_sparse(part.numbers) else part.numbers for part in parts]
         columns = tuple(label for part in parts for label in part.columns)
         return Cells(columns, np.concatenate(numbers, axis=1))

@@ -39,7 +39,7 @@ def run(options: dict[str, Any]) -> None:
         bar.wait()
         found = measured(inputs, kernel, metric, seed)
     if terminal.as_json:
-        told = {"kernel": kernel, "metric": metric, "scale": reading.scale}
+        told = {"kernel": kernel, "metric": metric, "scale": inputs.scale}
         terminal.give({**told, "views": found, "notes": terminal.notes})
         return
     header = ["view", "median", "scale", "10th neighbour", "nearest"]
@@ -47,7 +47,7 @@ def run(options: dict[str, Any]) -> None:
         [line["view"], *(_shown(line[name]) for name in ("median", "scale", "tenth", "nearest"))] for line in found
     ]
     terminal.show(
-        heading("Bandwidths", f"kernel {kernel}, metric {metric}, scaling {reading.scale}"),
+        heading("Bandwidths", f"kernel {kernel}, metric {metric}, scaling {inputs.scale}"),
         grid(header, rows),
         Text("\n  With a kernel fit takes the median. Thin or ring-like clusters need less:", "dim"),
         Text("  try the 10th neighbour, and twice that, or a graph, which has no bandwidth.\n", "dim"),
