@@ -63,7 +63,8 @@ def not_finite(model: Any, subject: Subject, folder: Path) -> str | None:
     answers = {
         name: getattr(model, name)(subject.rows) for name in ("predict", "predict_proba", "transform", "score")
     }
-    answers |= {name: getattr(model, name)(subject.rows) for name in ("typicality", "outlier_score")}
+    if model._fit.model.scores_outliers:
+        answers |= {name: getattr(model, name)(subject.rows) for name in ("typicality", "outlier_score")}
     repr(model)
     for name, value in vars(model).items():
         if name.endswith("_") and name not in _OPEN:

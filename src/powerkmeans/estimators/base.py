@@ -164,6 +164,7 @@ class PowerKMeansBase(
         return self._answered(answer, views, out, np.int32)
 
     def _typicality(self, views: Views, out: Target | None = None, *, scores: bool = False) -> Array:
+        self._check_scores("outlier_score" if scores else "typicality")
         return self._answered(partial(typicality, self._fit.model, scores=scores), views, out)
 
     def _answered(
@@ -188,11 +189,19 @@ class PowerKMeansBase(
         return (chosen or get_config()["transform_output"]) != "default"
 
     def _check_threshold(self, threshold: Any) -> None:
+        self._check_scores("noise_threshold")
+        SHARE("noise_threshold", threshold)
+
+    def _check_scores(self, asked: str) -> None:
+        """Reject what needs outlier scores where there are none.
+
+        Distances are no scores: without a bound on its pull, a far sample gets a centroid to itself.
+        """
         if not self._fit.model.scores_outliers:
             raise ValueError(
-                "noise_threshold needs outlier scores; fit with membership='possibilistic' or feature_map='graph'."
+                f"{asked} needs outlier scores; fit with membership='possibilistic' or feature_map='graph'. The "
+                "distance to the nearest centroid is transform(X).min(axis=1)."
             )
-        SHARE("noise_threshold", threshold)
 
     def _distances(self, views: Views, out: Target | None = None) -> Array:
         return self._apply(views, block_distances, out, precise=True)

@@ -50,7 +50,7 @@ class SeveralViewsAnswers(PowerKMeansBase):
     def typicality(self, X: Any, *, present: Any = None, out: Path = None, overwrite: bool = False) -> Array:
         """Return how typical each sample is of its nearest cluster, in [0, 1].
 
-        Always 1 for ``membership="fuzzy"`` without a graph, which has no notion of it.
+        An error for ``membership="fuzzy"`` without a graph, which has no notion of it.
         ``out`` and ``overwrite`` are as in :meth:`predict`; ``present`` as in :meth:`fit`.
         """
         return self._typicality(self._check_new(X, present), target(out, overwrite))
@@ -59,7 +59,7 @@ class SeveralViewsAnswers(PowerKMeansBase):
         """Return ``1 - typicality``: the larger, the farther from every cluster.
 
         It approaches 1 in a graph and for ``feature_map="identity"``. With a kernel no sample is farther than a
-        bounded distance, so scores have a ceiling below 1: rank by them; always 0 for ``membership="fuzzy"``.
+        bounded distance, so scores have a ceiling below 1: rank by them; an error for ``membership="fuzzy"``.
         ``out`` and ``overwrite`` are as in :meth:`predict`; ``present`` as in :meth:`fit`.
         """
         return self._typicality(self._check_new(X, present), target(out, overwrite), scores=True)

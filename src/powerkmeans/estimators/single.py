@@ -44,7 +44,7 @@ class SingleViewAnswers(PowerKMeansBase):
     def typicality(self, X: Any, *, out: Path = None, overwrite: bool = False) -> Array:
         """Return how typical each sample is of its nearest cluster, in [0, 1].
 
-        Always 1 for ``membership="fuzzy"`` without a graph, which has no notion of it.
+        An error for ``membership="fuzzy"`` without a graph, which has no notion of it.
         ``out`` and ``overwrite`` are as in :meth:`predict`.
         """
         return self._typicality(self._new(X), target(out, overwrite))
@@ -53,7 +53,7 @@ class SingleViewAnswers(PowerKMeansBase):
         """Return ``1 - typicality``: the larger, the farther from every cluster.
 
         It approaches 1 in a graph and for ``feature_map="identity"``. In the feature space of a kernel no sample
-        is farther than a bounded distance, so scores have a ceiling below 1: rank by them. Always 0 for
+        is farther than a bounded distance, so scores have a ceiling below 1: rank by them. An error for
         ``membership="fuzzy"`` without a graph; fit with ``"auto"`` or ``"possibilistic"`` to find outliers.
         ``out`` and ``overwrite`` are as in :meth:`predict`.
         """
