@@ -5,7 +5,6 @@ Neither package is imported here: whoever has such an object has imported it.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -18,7 +17,7 @@ from powerkmeans.estimators import KernelPowerKMeans, MultiViewPowerKMeans
 from powerkmeans.estimators.base import PowerKMeansBase
 from powerkmeans.estimators.explain import explain_views
 from powerkmeans.features.maps.exact import PRECOMPUTED
-from powerkmeans.inputs.tables import filled_rows
+from powerkmeans.inputs.tables import filled_rows, is_a
 from powerkmeans.support.values import flag, listed, shown
 from powerkmeans.support.warn import warn_caller
 from powerkmeans.types import Array
@@ -122,16 +121,11 @@ def cluster(
     return target if copy else None
 
 
-def _is(data: Any, package: str, name: str) -> bool:
-    module = sys.modules.get(package)
-    return module is not None and isinstance(data, getattr(module, name))
-
-
 def _views(data: Any, use_rep: Any) -> tuple[dict[str, View], bool]:
     """Read the views, and tell whether they are views rather than one table."""
-    if _is(data, "anndata", "AnnData"):
+    if is_a(data, "anndata", "AnnData"):
         return _views_of_anndata(data, use_rep)
-    if _is(data, "mudata", "MuData"):
+    if is_a(data, "mudata", "MuData"):
         return _views_of_mudata(data, use_rep), True
     raise TypeError(
         f"cluster takes an AnnData or a MuData, got a {type(data).__name__}. Both come with "
@@ -178,7 +172,7 @@ def _views_of_mudata(mdata: Any, use_rep: Any) -> dict[str, View]:
     views = {}
     for modality, name in wanted.items():
         adata, where = mdata.mod[modality], f"Modality {modality!r}"
-        if not _is(adata, "anndata", "AnnData"):
+        if not is_a(adata, "anndata", "AnnData"):
             raise TypeError(f"{where} is a {type(adata).__name__}; expected an AnnData.")
         representation, table = _read(adata, name, where, several=True)
         rows = _matched_rows(mdata.obs_names, adata.obs_names, where)
@@ -254,7 +248,7 @@ def _representations(adata: Any) -> str:
 
 def _plain_table(table: Any, what: str) -> Any:
     """The same without what AnnData puts around tables of a subset."""
-    if _is(table, "pandas", "DataFrame"):
+    if is_a(table, "pandas", "DataFrame"):
         return table.to_numpy()
     if issparse(table):
         return csr_array(table)  # type: ignore[call-overload]

@@ -30,7 +30,8 @@ from powerkmeans.fitting.fit import fit_views
 from powerkmeans.inputs.kernel_matrices import check_exact_views
 from powerkmeans.inputs.settings import AUTO, Settings, check_settings
 from powerkmeans.inputs.views import Layout
-from powerkmeans.models.answers import apply, labels_without_noise, model_statistics, typicality
+from powerkmeans.models.alignment import alignment
+from powerkmeans.models.answers import apply, labels_without_noise, typicality
 from powerkmeans.models.model import FitResult, Model, history_table, stream_table
 from powerkmeans.models.online import learn, rows_to_begin
 from powerkmeans.models.saving import load_estimator, save_estimator
@@ -94,7 +95,7 @@ class PowerKMeansBase(
         listener = make_listener(self, X, settings.verbose, int(views.arrays[0].shape[0]))
         with closing(listener), kept_in(journal):
             fitted = fit_views(kept_rows(views, settings.engine), settings, seed, listener)
-        found = findings(fitted, advice=settings.advice)
+        found = findings(fitted, self._labels_of(views, layout), advice=settings.advice)
         for note in found.notes:
             listener.note(note)
         self._keep(replace(fitted.result, shortfalls=found.shortfalls, advice=found.advice))
@@ -103,6 +104,11 @@ class PowerKMeansBase(
         self._layout = layout
         self._collected = None
         _warn(found)
+
+    def _labels_of(self, views: Views, layout: Layout | None) -> dict[str, Any]:
+        """The names of columns by views, None where they have none."""
+        alone = [getattr(self, "feature_names_in_", None)]
+        return dict(zip(views.names, alone if layout is None else layout.labels, strict=True))
 
     def _learn(self, chunk: Views) -> None:
         """Go on from what was fitted or learnt."""
@@ -208,9 +214,7 @@ class PowerKMeansBase(
 
     def _score(self, views: Views) -> float:
         with at_cluster(self.engine):
-            views = with_known_chunks(views)
-            sums = model_statistics(self._fit.model, views, self.engine)
-            return -float(sums.loss) / views.total_weight
+            return alignment(self._fit.model, with_known_chunks(views), self.engine)
 
     def _keep(self, result: FitResult) -> None:
         """Spread a result over the public attributes; fitting and loading both end here."""

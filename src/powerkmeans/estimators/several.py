@@ -65,10 +65,10 @@ class SeveralViewsAnswers(PowerKMeansBase):
         return self._typicality(self._check_new(X, present), target(out, overwrite), scores=True)
 
     def score(self, X: Any, y: None = None, sample_weight: Any = None, present: Any = None) -> float:
-        """Return minus the mean loss of the samples at ``s_``.
+        """Return how well the clusters fit the kernels: 1 at best, 0 where they explain nothing.
 
-        For new data under one model. It does not compare models: do not let a grid search choose the bandwidth,
-        the weights or the number of clusters by it.
+        As :meth:`KernelPowerKMeans.score`, with what is explained, and norms of kernels, added over the views by
+        their weights.
         """
         return self._score(self._check_new(X, present, sample_weight))
 

@@ -60,11 +60,19 @@ class SingleViewAnswers(PowerKMeansBase):
         return self._typicality(self._new(X), target(out, overwrite), scores=True)
 
     def score(self, X: Any, y: None = None, sample_weight: Any = None) -> float:
-        """Return minus the mean loss of the samples at ``s_``.
+        r"""Return how well the clusters fit the kernel: 1 at best, 0 where they explain nothing.
 
-        For new data under one model. It does not compare models: it depends on ``s_``, where the
-        annealing happened to stop, and falls with a wider bandwidth whatever the clusters are worth, so
-        do not let a grid search choose the bandwidth or the number of clusters by it.
+        It is the centred alignment of the kernel with that of the clusters (same cluster or not),
+
+        .. math:: \frac{T - W}{\sqrt{k - 1}\, \|K\|},
+
+        with T the mean squared distance of the samples to the mean of the training samples in feature space, W that
+        to their nearest centroid, and :math:`\|K\|` the root mean square of the centred kernel over all pairs, on
+        at most 1000 samples. What k clusters explain by chance they explain the more easily the fewer directions a
+        kernel has, and :math:`T / \|K\|` is the root of that number. So scores of different bandwidths and kernels
+        can be compared: a kernel that is too flat has fewer directions than clusters, one that is too narrow far
+        more. A graph is drawn for its clusters, and scores higher than kernels do. Numbers of clusters are not
+        compared by it (:func:`choose_k` is for them), nor are thin shapes good clusters to any kernel.
         """
         return self._score(self._new(X, sample_weight))
 
