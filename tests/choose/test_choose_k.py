@@ -160,7 +160,9 @@ def test_wrong_calls_say_what_is_wrong():
         choose_k(X, n_clusters=3)
     with pytest.raises(TypeError, match="unexpected keyword argument 'bandwith'"):
         choose_k(X, bandwith=2)
-    with pytest.raises(ValueError, match=r"To compare 29 clusters takes at least 62 distinct samples.*there are 60"):
+    with pytest.raises(
+        ValueError, match=r"To compare 29 clusters takes at least 62 distinct samples.*there are 60"
+    ):
         choose_k(X, 29, 40)
     with pytest.raises(ValueError, match="kernel='precomputed' has no samples"):
         choose_k(X @ X.T, k_max=3, feature_map="exact", kernel="precomputed")
@@ -414,11 +416,17 @@ TRUE_IF = {
         at < len(c.gap) - 2 and np.max(c.gap[at + 1 : -1]) <= c.gap[at] + 5 * c.gap_deviation
     ),
     "a larger k_max tells": lambda c, at: at == len(c.gap) - 2,
-    "Finer clusters beat noise by more": lambda c, at: np.max(c.gap[at + 1 : -1]) > c.gap[at] + 5 * c.gap_deviation,
+    "Finer clusters beat noise by more": lambda c, at: (
+        np.max(c.gap[at + 1 : -1]) > c.gap[at] + 5 * c.gap_deviation
+    ),
 }
 # of each line one sentence is said, and of the last two at most one
 ONE_OF = [
-    ("they explain no more of the data than of noise", "may be chance", "they explain more of the data than of noise"),
+    (
+        "they explain no more of the data than of noise",
+        "may be chance",
+        "they explain more of the data than of noise",
+    ),
     ("beyond it more clusters gain little", "a larger k_max tells", "Finer clusters beat noise by more"),
 ]
 

@@ -90,7 +90,9 @@ def test_choose_k_tells_the_choice_and_its_table(run, table):
     assert (answer["k"], answer["table"]["k"]) == (K, [2, 3, 4, 5])
     assert answer["notes"] == ["--n-init is for fits; all numbers are compared from the same starts."]
     assert "sets s_init itself" in run("choose-k", table, "--id", "id", "--max", 5, "--set", "s_init=-3").sentence
-    assert "To compare 99 clusters takes" in run("choose-k", table, "--id", "id", "--min", 99, "--max", 99).sentence
+    assert (
+        "To compare 99 clusters takes" in run("choose-k", table, "--id", "id", "--min", 99, "--max", 99).sentence
+    )
     assert "--min 9 is larger" in run("choose-k", table, "--min", 9, "--max", 3).sentence
 
 

@@ -20,7 +20,9 @@ def expected_score(model, views, weight, cover):
     fitted, share = model._fit.model, weight / np.sum(weight)
     explained, norm = 0.0, 0.0
     distances = np.zeros((len(weight), model.n_clusters))
-    parts = zip(fitted.maps, views, cover.T, fitted.problem.view_slices, fitted.parameters.view_weights, strict=True)
+    parts = zip(
+        fitted.maps, views, cover.T, fitted.problem.view_slices, fitted.parameters.view_weights, strict=True
+    )
     for feature_map, rows, q, columns, alpha in parts:
         features = feature_map(np.where(q[:, None] > 0, rows, 0.0), np).astype(np.float64)
         offset = features[:, None] - fitted.parameters.centers[:, columns]
@@ -42,7 +44,9 @@ def test_the_score_is_the_alignment_of_the_kernel_with_the_clusters(feature_map,
 def test_views_add_by_their_weights_and_their_cover():
     views = [X[:, :3], X[:, 3:] + np.random.default_rng(1).normal(0, 3, (len(X), 2))]
     present = make_present(len(X), 2, np.random.default_rng(2))
-    model = MultiViewPowerKMeans(3, feature_map="nystroem", random_state=0, advice=False).fit(views, present=present)
+    model = MultiViewPowerKMeans(3, feature_map="nystroem", random_state=0, advice=False).fit(
+        views, present=present
+    )
     expected = expected_score(model, views, WEIGHT, 2 * present / present.sum(axis=1, keepdims=True))
     assert model.score(views, present=present, sample_weight=WEIGHT) == pytest.approx(expected, rel=1e-6)
 

@@ -309,15 +309,15 @@ def _largest(k_min: int, k_max: int, n_rows: int) -> int:
     most = n_rows // 2 - 2
     if most < k_min:
         raise ValueError(
-            f"To compare {k_min} clusters takes at least {2 * (k_min + 2)} distinct samples, so that half of them can "
-            f"have as many and two more; there are {n_rows}."
+            f"To compare {k_min} clusters takes at least {2 * (k_min + 2)} distinct samples, so that half of them "
+            f"can have as many and two more; there are {n_rows}."
         )
     return min(k_max, most)
 
 
 def _warn_of_fewer(asked: int, most: int, n_rows: int) -> None:
     warn_caller(
-        f"k_max={asked} is lowered to {most}: half of the {n_rows} distinct samples that are compared must be able to "
-        "have two clusters more.",
+        f"k_max={asked} is lowered to {most}: half of the {n_rows} distinct samples that are compared must be "
+        "able to have two clusters more.",
         DataGuidanceWarning,
     )

@@ -105,7 +105,7 @@ def _why_none(criteria: Criteria, best: int) -> str:
         return "they explain no more of the data than of noise with the same spread"
     if criteria.gap[best] <= SIGNIFICANT * criteria.gap_deviation:
         return "what they explain of the data beyond noise with the same spread may be chance"
-    marks = "they explain more of the data than of noise with the same spread, but no number that does marks itself off"
+    marks = "they explain more of the data than of noise with the same spread, but none that does marks itself off"
     if best == len(criteria.numbers) - 2 and criteria.gap[best + 1] > criteria.gap[best]:
         return f"{marks}; the advantage is largest at the end of the range and still grows: try a larger k_max"
     return f"{marks} from those beside it"

@@ -22,6 +22,7 @@ from powerkmeans.compute.lazy import at_cluster, check_rows_of_engine, kept_rows
 from powerkmeans.estimators.callbacks import CallbackSupportMixin
 from powerkmeans.estimators.chunks import Collected, collect, owned
 from powerkmeans.estimators.listeners import make_listener
+from powerkmeans.estimators.notebook import with_clusters
 from powerkmeans.exceptions import DataGuidanceWarning
 from powerkmeans.features.maps.exact import PRECOMPUTED
 from powerkmeans.features.maps.registry import MAPS
@@ -34,6 +35,7 @@ from powerkmeans.models.alignment import alignment
 from powerkmeans.models.answers import apply, labels_without_noise, typicality
 from powerkmeans.models.model import FitResult, Model, history_table, stream_table
 from powerkmeans.models.online import learn, rows_to_begin
+from powerkmeans.models.representatives import cluster_means, medoid_indices
 from powerkmeans.models.saving import load_estimator, save_estimator
 from powerkmeans.objective.block import block_distances, block_labels
 from powerkmeans.sources.dask import are_lazy, with_known_chunks
@@ -216,6 +218,15 @@ class PowerKMeansBase(
         with at_cluster(self.engine):
             return alignment(self._fit.model, with_known_chunks(views), self.engine)
 
+    def _medoids(self, views: Views) -> Array:
+        with at_cluster(self.engine):
+            return medoid_indices(self._fit.model, with_known_chunks(views), self.engine)
+
+    def _means(self, views: Views) -> dict[str, Array]:
+        with at_cluster(self.engine):
+            means = cluster_means(self._fit.model, with_known_chunks(views), self.engine)
+        return dict(zip(views.names, means, strict=True))
+
     def _keep(self, result: FitResult) -> None:
         """Spread a result over the public attributes; fitting and loading both end here."""
         restart = result.restarts[result.best]
@@ -244,6 +255,13 @@ class PowerKMeansBase(
     def _keep_views(self, result: FitResult) -> None:
         """Set the attributes that have one entry per view."""
         raise NotImplementedError
+
+    def _repr_html_inner(self) -> str:
+        return with_clusters(self, super()._repr_html_inner())
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        shown: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        return {kind: with_clusters(self, text) if kind == "text/html" else text for kind, text in shown.items()}
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_fit")

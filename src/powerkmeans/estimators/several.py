@@ -64,6 +64,22 @@ class SeveralViewsAnswers(PowerKMeansBase):
         """
         return self._typicality(self._check_new(X, present), target(out, overwrite), scores=True)
 
+    def medoid_indices(self, X: Any, *, present: Any = None, sample_weight: Any = None) -> Array:
+        """Return for each cluster the index of the sample of ``X`` that stands for it, -1 where it has none.
+
+        It is the one nearest to the centroid over all views by their weights; see
+        :meth:`KernelPowerKMeans.medoid_indices`. ``present`` is as in :meth:`fit`.
+        """
+        return self._medoids(self._check_new(X, present, sample_weight))
+
+    def cluster_means(self, X: Any, *, present: Any = None, sample_weight: Any = None) -> dict[str, Array]:
+        """Return the weighted means of each cluster's rows, by view, in its own columns.
+
+        Of the samples that have the view; NaN where a cluster has none. See
+        :meth:`KernelPowerKMeans.cluster_means`. ``present`` is as in :meth:`fit`.
+        """
+        return self._means(self._check_new(X, present, sample_weight))
+
     def score(self, X: Any, y: None = None, sample_weight: Any = None, present: Any = None) -> float:
         """Return how well the clusters fit the kernels: 1 at best, 0 where they explain nothing.
 

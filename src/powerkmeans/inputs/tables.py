@@ -30,7 +30,7 @@ Places = dict[Any, list[int]]
 
 
 def is_a(thing: Any, package: str, name: str) -> bool:
-    """Whether something is of a class of a package, which is not imported for that: whoever has such has done so."""
+    """Whether something is of a class of a package, which is not imported: whoever has such a thing has."""
     module = sys.modules.get(package)
     return module is not None and isinstance(thing, getattr(module, name))
 
@@ -40,7 +40,8 @@ def check_no_container(X: Any) -> None:
     for (package, kind), (what, given, table) in _CONTAINERS.items():
         if is_a(X, package, kind):
             raise TypeError(
-                f"X is {what}; use powerkmeans.sc.cluster({given}, n_clusters), or pass a table of it, such as {table}."
+                f"X is {what}; use powerkmeans.sc.cluster({given}, n_clusters), or pass a table of it, such as "
+                f"{table}."
             )
     if isinstance(X, os.PathLike) or (isinstance(X, str) and (os.path.splitext(X)[1] or os.path.exists(X))):
         raise TypeError(f"X is the path {os.fspath(X)!r}; open it with powerkmeans.open_source({os.fspath(X)!r}).")

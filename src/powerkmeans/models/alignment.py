@@ -1,4 +1,4 @@
-"""How well clusters fit the kernel that they were found in, as a number that bandwidths and maps have in common."""
+"""How well clusters fit the kernel that they were found in, in a number that bandwidths have in common."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _DOUBLE = np.dtype(np.float64)
 def alignment(model: Model, views: Views, engine: object) -> float:
     r"""Centred alignment of the model's kernel with that of its clusters, 0 where nothing varies.
 
-    What clusters explain is the inner product of the kernel matrix with a projection of rank ``k - 1``. So it is at
-    most ``sqrt(k - 1)`` times the norm of the matrix, which is taken on some rows, view by view.
+    What clusters explain is the inner product of the kernel matrix with a projection of rank ``k - 1``. So it is
+    at most ``sqrt(k - 1)`` times the norm of the matrix, which is taken on some rows, view by view.
     """
     with single_threaded_blas():
         used = model.used(views)
