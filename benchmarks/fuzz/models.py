@@ -61,7 +61,8 @@ def outcome(seed: int, number: int, folder: Path) -> str:
 def not_finite(model: Any, subject: Subject, folder: Path) -> str | None:
     """Ask a loaded model everything; the first answer that holds NaN or an infinity."""
     answers = {
-        name: getattr(model, name)(subject.rows) for name in ("predict", "predict_proba", "transform", "score")
+        name: getattr(model, name)(subject.rows)
+        for name in ("predict", "predict_proba", "transform", "score", "medoid_indices")
     }
     if model._fit.model.scores_outliers:
         answers |= {name: getattr(model, name)(subject.rows) for name in ("typicality", "outlier_score")}
