@@ -61,12 +61,14 @@ def outcome(seed: int, number: int, folder: Path) -> str:
 
 def not_finite(model: Any, subject: Subject, folder: Path) -> str | None:
     """Ask a loaded model everything; the first answer that holds NaN or an infinity."""
-    asked = ("predict", "predict_proba", "transform", "typicality", "outlier_score")
+    asked = ["predict", "predict_proba", "transform"]
+    if getattr(model, "estimator", model)._fit.model.scores_outliers:
+        asked += ["typicality", "outlier_score"]
     answers = {name: getattr(model, name)(subject.rows) for name in asked}
     repr(model)
     estimator = getattr(model, "estimator", model)  # of one with its preparation
     rows, chunk = (model.prepare(one) if estimator is not model else one for one in (subject.rows, subject.chunk))
-    answers["score"] = estimator.score(rows)
+    answers |= {name: getattr(estimator, name)(rows) for name in ("score", "medoid_indices")}
     for name, value in vars(estimator).items():
         if name.endswith("_") and name not in _OPEN:
             answers |= {f"{name}.{key}": item for key, item in _parts(value) if key != "s"}

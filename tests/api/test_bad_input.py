@@ -134,6 +134,7 @@ def test_weights_beyond_the_precision():
 
 
 METHODS = ["predict", "predict_proba", "transform", "typicality", "outlier_score", "score"]
+METHODS += ["medoid_indices", "cluster_means"]
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -17,6 +17,7 @@ from powerkmeans.choose.noise import make_cloud
 from powerkmeans.choose.path import labels_of, make_shared, slow_annealing, solve_all
 from powerkmeans.choose.rule import Criteria, bends, deviations, gaps, recommend
 from powerkmeans.choose.splits import joined, stretches
+from powerkmeans.exceptions import DataGuidanceWarning
 from powerkmeans.fitting.moves import one_less, one_more
 from powerkmeans.fitting.problem import make_task
 from powerkmeans.inputs.settings import check_settings
@@ -65,6 +66,12 @@ def test_nothing_stands_out_of_noise():
     choice = choose_k(noise, k_max=6, random_state=0)
     assert choice.k == 1
     assert choice.reason.startswith("No number of clusters from 2 to 6 stands out")
+    stability = choice.table["stability"]
+    assert choice.most_stable == choice.table["k"][np.argmax(stability)]
+    assert choice.reason.endswith(
+        f"If there must be several, k={choice.most_stable} is the most stable: its clusters come back with an "
+        f"adjusted Rand index of {np.max(stability):.3f}."
+    )
 
 
 def test_several_views_with_gaps_and_noise():
@@ -130,6 +137,17 @@ def test_every_feature_map_but_a_given_kernel(feature_map):
     assert choose_k(X, k_max=4, feature_map=feature_map, random_state=0).k == 3
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_range_beyond_the_distinct_samples_is_cut_with_a_warning():
+    X, _ = blobs(3, 4, 4)
+    with pytest.warns(DataGuidanceWarning, match=r"k_max=20 is lowered to 4: half of the 12 distinct") as caught:
+        cut = choose_k(np.repeat(X, 5, axis=0), random_state=0)
+    assert len(caught) == 1
+    assert cut.table["k"].tolist() == [2, 3, 4]
+    asked = choose_k(np.repeat(X, 5, axis=0), k_max=4, random_state=0)
+    assert np.array_equal(cut.table["score"], asked.table["score"])
+
+
 # what is refused
 
 
@@ -144,9 +162,9 @@ def test_wrong_calls_say_what_is_wrong():
     with pytest.raises(TypeError, match="unexpected keyword argument 'bandwith'"):
         choose_k(X, bandwith=2)
     with pytest.raises(
-        ValueError, match=r"k_max=40 needs at least 84 distinct samples.*there are 60\. Lower k_max\."
+        ValueError, match=r"To compare 29 clusters takes at least 62 distinct samples.*there are 60"
     ):
-        choose_k(X, k_max=40)
+        choose_k(X, 29, 40)
     with pytest.raises(ValueError, match="kernel='precomputed' has no samples"):
         choose_k(X @ X.T, k_max=3, feature_map="exact", kernel="precomputed")
     with pytest.raises(ValueError, match="NaN"):
@@ -358,7 +376,7 @@ def test_the_bend_is_measured_from_the_straight_line():
 def test_the_largest_bend_is_chosen_where_noise_is_beaten():
     k, reason = recommend(criteria([0, 0.2, 0.6, 0.65, 0.7, 0.75]))
     assert k == 3
-    assert "Finer clusters still beat noise" in reason
+    assert "Finer clusters beat noise by more" in reason
     assert "the annealing rests at no number of groups" in reason
     assert recommend(criteria([0, 0.2, 0.6, 0.55, 0.5, 0.45]))[1].count("Finer") == 0
 
@@ -374,13 +392,13 @@ def test_both_ends_of_the_range_can_be_chosen():
     assert recommend(criteria([0, 0.9, 0.5, 0.4, 0.3]))[0] == 2
     k, reason = recommend(criteria([0, 0.1, 0.2, 0.9, 0.8]))
     assert k == 4
-    assert "It is the end of the range: try a larger k_max." in reason
+    assert "It is the end of the range: a larger k_max tells" in reason
 
 
 def test_what_noise_varies_by_does_not_count():
     k, reason = recommend(criteria([0, 0.02, 0.03, 0.02, 0.01]))
     assert k == 1
-    assert reason.startswith("No number of clusters from 2 to 4 stands out: they explain no more of the data")
+    assert reason.startswith("No number of clusters from 2 to 4 stands out: what they explain of the data beyond")
     assert recommend(criteria([0, 0.02, 0.03, 0.02, 0.01], deviation=0.001))[0] == 3
     assert recommend(criteria([0, -0.5, -0.3, -0.8, -0.9]))[0] == 1
 
@@ -388,5 +406,59 @@ def test_what_noise_varies_by_does_not_count():
 def test_an_advantage_that_only_grows_marks_no_number():
     k, reason = recommend(criteria([0, 0.1, 0.2, 0.3, 0.4]))
     assert k == 1
-    assert "the more clusters, the more they explain" in reason
-    assert "try a larger k_max" in reason
+    assert "the advantage is largest at the end of the range and still grows: try a larger k_max" in reason
+
+
+# sentences by what has to hold for each to be true
+TRUE_IF = {
+    "they explain no more of the data than of noise": lambda c, at: np.max(c.gap[1:-1]) <= 0,
+    "may be chance": lambda c, at: 0 < np.max(c.gap[1:-1]) <= 5 * c.gap_deviation,
+    "they explain more of the data than of noise": lambda c, at: np.max(c.gap[1:-1]) > 5 * c.gap_deviation,
+    "still grows": lambda c, at: c.gap[-1] > c.gap[-2] == np.max(c.gap[1:-1]),
+    "beyond it more clusters gain little": lambda c, at: (
+        at < len(c.gap) - 2 and np.max(c.gap[at + 1 : -1]) <= c.gap[at] + 5 * c.gap_deviation
+    ),
+    "a larger k_max tells": lambda c, at: at == len(c.gap) - 2,
+    "Finer clusters beat noise by more": lambda c, at: (
+        np.max(c.gap[at + 1 : -1]) > c.gap[at] + 5 * c.gap_deviation
+    ),
+}
+# of each line one sentence is said, and of the last two at most one
+ONE_OF = [
+    (
+        "they explain no more of the data than of noise",
+        "may be chance",
+        "they explain more of the data than of noise",
+    ),
+    ("beyond it more clusters gain little", "a larger k_max tells", "Finer clusters beat noise by more"),
+]
+
+
+@pytest.mark.parametrize(
+    "gap",
+    [
+        [0, -0.1, -0.2, -0.3, -0.4],  # below noise
+        [0, 0.01, 0.03, 0.02, 0.01],  # above it, by chance
+        [0, 0.1, 0.2, 0.3, 0.4],  # grows to the end and beyond
+        [0.4, 0.3, 0.2, 0.1, 0.0],  # falls
+        [0.2, 0.1, 0.15, 0.2, 0.2],  # highest at the end, and no more beyond
+        [0, 0.2, 0.6, 0.67, 0.7],  # a bend, and finer structure
+        [0, 0.2, 0.9, 0.4, 0.95, 0.3, 0.2],  # ... that ends within the range
+        [0, 0.1, 0.2, 0.9, 0.8],  # a bend at the end
+        [0, 0.9, 0.5, 0.4, 0.3],  # and at the beginning
+        [0, 0.9, 0.5],  # one number that stands out
+        [0, -0.1, -0.2],  # and one that does not
+    ],
+)
+def test_what_is_said_holds_and_excludes_nothing_else_that_is_said(gap):
+    stability = np.linspace(0.2, 0.9, len(gap))
+    c = criteria(gap, stability)
+    k, reason = recommend(c)
+    at = c.numbers.index(k)
+    said = [sentence for sentence in TRUE_IF if sentence in reason]
+    assert [sentence for sentence in said if not TRUE_IF[sentence](c, at)] == []
+    assert sum(sentence in reason for sentence in ONE_OF[k > 1]) == 1
+    assert ("stands out" in reason or "do not stand out" in reason) == (k == 1)
+    if k == 1 and len(gap) > 3:
+        assert f"k={c.numbers[-2]} is the most stable: its clusters come back with" in reason
+        assert reason.endswith(f"{stability[-2]:.3f}.")

@@ -90,8 +90,21 @@ def test_choose_k_tells_the_choice_and_its_table(run, table):
     assert (answer["k"], answer["table"]["k"]) == (K, [2, 3, 4, 5])
     assert answer["notes"] == ["--n-init is for fits; all numbers are compared from the same starts."]
     assert "sets s_init itself" in run("choose-k", table, "--id", "id", "--max", 5, "--set", "s_init=-3").sentence
-    assert "fewer than --max 99" in run("choose-k", table, "--id", "id", "--max", 99).sentence
+    assert (
+        "To compare 99 clusters takes" in run("choose-k", table, "--id", "id", "--min", 99, "--max", 99).sentence
+    )
     assert "--min 9 is larger" in run("choose-k", table, "--min", 9, "--max", 3).sentence
+
+
+def test_choose_k_cuts_its_range_and_says_so(run, tmp_path):
+    X = np.random.default_rng(0).uniform(size=(14, 2))
+    np.savetxt(tmp_path / "few.csv", X, delimiter=",", header="a,b", comments="")
+    answer = run("choose-k", "few.csv", "--json").json
+    assert answer["table"]["k"] == [2, 3, 4, 5]
+    assert answer["notes"] == ["--max 20 is lowered to 5: half of the samples must be able to have two more."]
+    assert answer["k"] == 1
+    assert f"k={answer['most_stable']} is the most stable" in answer["reason"]
+    assert "\nNothing stands out\n" in run("choose-k", "few.csv", "--max", 5).out
 
 
 def test_info(run):

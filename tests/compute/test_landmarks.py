@@ -181,6 +181,7 @@ def test_fits_and_answers_use_it(monkeypatch):
     rows = np.concatenate([rng.normal(size=(150, 3)) + 6 * np.eye(3)[j] for j in range(3)])
     views = {"one": rows, "other": rng.normal(size=(450, 2)) + rows[:, :2]}
     settings = {"feature_map": "nystroem", "n_components": 40, "random_state": 0, "advice": False}
+    settings |= {"membership": "auto"}
     for estimator, X in ((KernelPowerKMeans, rows), (MultiViewPowerKMeans, views)):
         plain = estimator(3, engine="numpy", **settings).fit(X)
         with monkeypatch.context() as patched:

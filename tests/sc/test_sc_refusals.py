@@ -22,7 +22,7 @@ from sc_helpers import (
 )
 from scipy.sparse import csr_matrix
 
-from powerkmeans import KernelPowerKMeans
+from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, choose_k
 
 
 @pytest.mark.parametrize(
@@ -167,3 +167,16 @@ def test_other_data_is_refused(data):
         TypeError, match=rf"an AnnData or a MuData, got a {kind}\. .*pip install 'powerkmeans\[sc\]'"
     ):
         cluster(data, K)
+
+
+@pytest.mark.parametrize("form", ["AnnData", "MuData", "of views"])
+def test_estimators_and_choose_k_say_who_takes_an_anndata(form):
+    data = make_mudata() if form == "MuData" else make_anndata()
+    given = {"rna": data, "other": RNA} if form == "of views" else data
+    name = "mdata" if form == "MuData" else "adata"
+    said = rf"X is an? {type(data).__name__}; use powerkmeans\.sc\.cluster\({name}, n_clusters\), or pass a table"
+    calls = [MultiViewPowerKMeans(K).fit, choose_k]
+    calls += [] if form == "of views" else [KernelPowerKMeans(K).fit, KernelPowerKMeans(K).partial_fit]
+    for call in calls:
+        with pytest.raises(TypeError, match=said):
+            call(given)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +20,15 @@ from powerkmeans.features.maps.centred import CentredMap
 from powerkmeans.fitting.task import Task
 from powerkmeans.inputs.metric import COSINE
 from powerkmeans.solver.settling import STILL
+from powerkmeans.support.values import listed
 from powerkmeans.types import Array, Block, Float64Array, Sums, array_namespace, device_of
 
+# columns of one sentence that are named
+_NAMED = 5
 
-def unscaled_columns(rows: ExaminedRows) -> str | None:
-    """A few columns have nearly all the variance, as columns of different units do.
+
+def unscaled_columns(rows: ExaminedRows, names: Sequence[Any] | None = None) -> str | None:
+    """A few columns have nearly all the variance, as columns of different units do; told by their names if any.
 
     So have principal components, rightly, and a column that clusters lie along; but those are not correlated.
     Where the other columns are all but lost they need not be; components are then known by order and mean.
@@ -40,12 +45,21 @@ def unscaled_columns(rows: ExaminedRows) -> str | None:
     lost = np.sum(variance[order[count:]]) < drowned * np.sum(variance) and not _like_components(rows, variance)
     if not lost and not _correlated(rows, order[: min(n_varied, FEWEST_ROWS)]):
         return None
-    which = f"column {order[0]} has" if count == 1 else f"{count} of {len(order)} columns have"
+    which = _named(order, count, names)
     share = "more than 99.99" if shares[count - 1] > 1 - drowned else f"{100 * shares[count - 1]:.4g}"
     return (
         f"{which} {share}% of the variance, and distances see little else. Scale the "
         "columns, for example with StandardScaler, or with --scale on the command line."
     )
+
+
+def _named(order: NDArray[np.intp], count: int, names: Sequence[Any] | None) -> str:
+    """The first columns, as the subject of a sentence."""
+    if count == 1:
+        return f"column {order[0] if names is None else repr(names[order[0]])} has"
+    first = [] if names is None else [names[place] for place in order[: min(count, _NAMED)]]
+    more = ", ..." if count > _NAMED else ""
+    return f"{count} of {len(order)} columns{f' ({listed(first)}{more})' if first else ''} have"
 
 
 def _by_tails(rows: ExaminedRows, variance: Float64Array, order: NDArray[np.intp], count: int) -> bool:

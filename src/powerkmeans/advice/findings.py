@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from powerkmeans.advice.columns import far_outliers, hidden_by_outliers, unscaled_columns, zero_rows
 from powerkmeans.advice.graph import about_graph
@@ -33,6 +33,8 @@ from powerkmeans.fitting.finish import Fitted
 from powerkmeans.fitting.task import Task
 from powerkmeans.types import Status
 
+Labels = Mapping[str, Sequence[Any] | None]
+
 
 class Findings(NamedTuple):
     """Sentences: where the fit fell short, what the data make unwise, and what ``verbose`` notes of it."""
@@ -55,13 +57,16 @@ class ViewFindings(NamedTuple):
     hidden: bool = False
 
 
-def findings(fitted: Fitted, *, advice: bool = True) -> Findings:
-    """Judge a finished fit; without advice only by what it came to, and no row is looked at."""
+def findings(fitted: Fitted, labels: Labels, *, advice: bool = True) -> Findings:
+    """Judge a finished fit; without advice only by what it came to, and no row is looked at.
+
+    ``labels`` are the names of columns, by the views that have such.
+    """
     with single_threaded_blas():
         if not advice:
             return Findings(_shortfalls(fitted, [], more=False))
         task = fitted.task
-        views = [_about_view(task, index) for index in range(len(task.prepared.used))]
+        views = [_about_view(task, index, labels.get(name)) for index, name in enumerate(task.prepared.used)]
         kernels = not task.prepared.maps_of_rows[0].base.fuses
         general = _said([constant_views(task.prepared.left_out, kernels=kernels), *about_graph(task)])
         of_rows = (*general, *(text for index, view in enumerate(views) for text in _named(task, index, view)))
@@ -112,20 +117,20 @@ def _prefix(task: Task, index: int) -> str:
     return f"view {prepared.used[index]!r}: " if several else ""
 
 
-def _about_view(task: Task, index: int) -> ViewFindings:
+def _about_view(task: Task, index: int, labels: Sequence[Any] | None) -> ViewFindings:
     """Judge all rows of one view, and some of them at close range."""
-    found = _about_rows(task, index)
+    found = _about_rows(task, index, labels)
     return found._replace(sentences=_said([zero_rows(task, index), *found.sentences]))
 
 
-def _about_rows(task: Task, index: int) -> ViewFindings:
+def _about_rows(task: Task, index: int, labels: Sequence[Any] | None) -> ViewFindings:
     """Judge the columns of one view, its bandwidth, and its map if that stands for a kernel."""
     prepared = task.prepared
     chosen = prepared.view_settings[index]
     rows = None if chosen.given else examined_rows(task, index)
     if rows is None:
         return ViewFindings()
-    columns = unscaled_columns(rows)
+    columns = unscaled_columns(rows, labels)
     if prepared.maps_of_rows[0].base.fuses:
         return ViewFindings(_said([columns]))
     bandwidth = prepared.bandwidths[index]

@@ -16,6 +16,7 @@ from powerkmeans.choose.splits import stretches
 from powerkmeans.compute.blas import single_threaded_blas
 from powerkmeans.estimators import KernelPowerKMeans, MultiViewPowerKMeans
 from powerkmeans.estimators.listeners import Printer
+from powerkmeans.exceptions import DataGuidanceWarning
 from powerkmeans.features.maps.registry import MAPS
 from powerkmeans.fitting.problem import make_task
 from powerkmeans.fitting.task import Task
@@ -26,6 +27,7 @@ from powerkmeans.models.explain import ViewTable
 from powerkmeans.support.draws import affordable_rows, draw_seed
 from powerkmeans.support.memory import FEW_ENTRIES
 from powerkmeans.support.values import integer, wrong
+from powerkmeans.support.warn import warn_caller
 from powerkmeans.types import Array, Float64Array, Views
 
 # how often the rows are cut in halves, and how many clouds of noise they are compared with
@@ -69,6 +71,8 @@ class KChoice:
         - ``silhouette``: mean silhouette in feature space, on a sample.
         - ``stretch``: over how much of ``log |s|`` the annealing has as many groups.
         - ``score``: how far the gap lies above the straight line over the range, times the stability.
+    most_stable : int
+        The number whose clusters come back best under resampling, whether one stands out or not.
     bend_deviation : float
         Standard deviation that the bend of the gap, the part of ``score`` beside the stability, has for noise;
         bends below five times as much count for nothing.
@@ -82,6 +86,10 @@ class KChoice:
     table: ViewTable
     bend_deviation: float
     path: AnnealingPath
+
+    @property
+    def most_stable(self) -> int:
+        return int(self.table["k"][np.argmax(self.table["stability"])])
 
     def __repr__(self) -> str:
         return f"KChoice(k={self.k}, reason={self.reason!r})"
@@ -116,7 +124,8 @@ def choose_k(
         Samples, as for :class:`KernelPowerKMeans`; several views as for :class:`MultiViewPowerKMeans`, missing
         ones included.
     k_min, k_max : int, default=2 and 20
-        The numbers to choose from.
+        The numbers to choose from. Half of the distinct samples must be able to have two clusters more than
+        ``k_max``, which is lowered, with a warning, where there are too few.
     views : dict, optional
         Which columns of one table belong to which view; see :class:`MultiViewPowerKMeans`. Without it a table is
         one view.
@@ -158,18 +167,28 @@ def choose_k(
     _check_progress(progress)
     seed = draw_seed(random_state)
     checked, settings = _checked(X, views, sample_weight, present, estimator_parameters)
-    _check_rows(len(checked.weight), k_max)
-    # one more on either side, so that both ends of the range can stand out
-    numbers = list(range(k_min - 1, k_max + 2))
+    most = _largest(k_min, k_max, len(checked.weight))
     steps = _Steps(progress, settings.verbose)
     with single_threaded_blas():
-        full = make_task(checked, replace(settings, n_clusters=numbers[-1]), seed)
-        n_rows = max(FEWER_ROWS, affordable_rows(full.problem.splits[-1], FEW_ENTRIES))
-        shared = make_shared(full, numbers, n_rows)
-        _check_rows(len(shared.rows.weight), k_max)
+        full, shared, numbers = _posed(checked, settings, seed, k_min, most)
+        if numbers[-2] < k_max:
+            _warn_of_fewer(k_max, numbers[-2], len(shared.rows.weight))
         criteria, path = _measured(full, shared, numbers, steps)
     k, reason = recommend(criteria)
     return KChoice(k, reason, _table(criteria), criteria.bend_deviation, path)
+
+
+def _posed(
+    checked: Views, settings: Settings, seed: int, k_min: int, k_max: int
+) -> tuple[Task, Shared, list[int]]:
+    """The problem on all rows and on features of some, and the numbers to solve it for."""
+    # one more on either side, so that both ends of the range can stand out
+    numbers = list(range(k_min - 1, k_max + 2))
+    full = make_task(checked, replace(settings, n_clusters=numbers[-1]), seed)
+    n_rows = max(FEWER_ROWS, affordable_rows(full.problem.splits[-1], FEW_ENTRIES))
+    shared = make_shared(full, numbers, n_rows)
+    most = _largest(k_min, k_max, len(shared.rows.weight))
+    return (full, shared, numbers) if most == k_max else _posed(checked, settings, seed, k_min, most)
 
 
 def _measured(full: Task, shared: Shared, numbers: list[int], steps: _Steps) -> tuple[Criteria, AnnealingPath]:
@@ -291,10 +310,20 @@ def _with_coordinates(settings: Settings, names: tuple[str, ...]) -> Settings:
     return replace(settings, feature_map=maps)
 
 
-def _check_rows(n_rows: int, k_max: int) -> None:
-    least = 2 * (k_max + 2)
-    if n_rows < least:
+def _largest(k_min: int, k_max: int, n_rows: int) -> int:
+    """The largest number that so many rows allow: half of them must be able to have two clusters more."""
+    most = n_rows // 2 - 2
+    if most < k_min:
         raise ValueError(
-            f"k_max={k_max} needs at least {least} distinct samples, so that half of them can have as many "
-            f"clusters; there are {n_rows}. Lower k_max."
+            f"To compare {k_min} clusters takes at least {2 * (k_min + 2)} distinct samples, so that half of them "
+            f"can have as many and two more; there are {n_rows}."
         )
+    return min(k_max, most)
+
+
+def _warn_of_fewer(asked: int, most: int, n_rows: int) -> None:
+    warn_caller(
+        f"k_max={asked} is lowered to {most}: half of the {n_rows} distinct samples that are compared must be "
+        "able to have two clusters more.",
+        DataGuidanceWarning,
+    )

@@ -86,30 +86,58 @@ def recommend(criteria: Criteria) -> tuple[int, str]:
 
 def _no_reason(criteria: Criteria) -> str:
     first, last = criteria.numbers[1], criteria.numbers[-2]
-    best = int(np.argmax(criteria.gap[1:-1])) + 1
-    if criteria.gap[best] > SIGNIFICANT * criteria.gap_deviation:
-        why = (
-            "the more clusters, the more they explain beyond what they explain of noise with the same spread, and "
-            "no number marks itself off; try a larger k_max"
+    best, stable = int(np.argmax(criteria.gap[1:-1])) + 1, most_stable(criteria)
+    if first == last:
+        return (
+            f"{first} clusters do not stand out: {_why_none(criteria, best)}. They {_left(criteria, best)}; under "
+            f"resampling they {_return(criteria, best)}."
         )
-    else:
-        why = "they explain no more of the data than of noise with the same spread"
     return (
-        f"No number of clusters from {first} to {last} stands out: {why}. The best, k={criteria.numbers[best]}, "
-        f"leaves {_percent(criteria, best)}; chance alone moves that by {100 * criteria.gap_deviation:.1f} %."
+        f"No number of clusters from {first} to {last} stands out: {_why_none(criteria, best)}. The best, "
+        f"k={criteria.numbers[best]}, {_left(criteria, best, 's')}. If there must be several, "
+        f"k={criteria.numbers[stable]} is the most stable: its clusters {_return(criteria, stable)}."
     )
+
+
+def _why_none(criteria: Criteria, best: int) -> str:
+    """Why no number is recommended: none beats noise, or those that do have no bend."""
+    if criteria.gap[best] <= 0:
+        return "they explain no more of the data than of noise with the same spread"
+    if criteria.gap[best] <= SIGNIFICANT * criteria.gap_deviation:
+        return "what they explain of the data beyond noise with the same spread may be chance"
+    marks = "they explain more of the data than of noise with the same spread, but none that does marks itself off"
+    if best == len(criteria.numbers) - 2 and criteria.gap[best + 1] > criteria.gap[best]:
+        return f"{marks}; the advantage is largest at the end of the range and still grows: try a larger k_max"
+    return f"{marks} from those beside it"
+
+
+def _left(criteria: Criteria, at: int, ending: str = "") -> str:
+    chance = f"chance alone moves that by {100 * criteria.gap_deviation:.1f} %"
+    return f"leave{ending} {_percent(criteria, at)} ({chance})"
+
+
+def most_stable(criteria: Criteria) -> int:
+    """Where among the numbers to choose from clusters come back best under resampling; the first of equals."""
+    return int(np.argmax(criteria.stability[1:-1])) + 1
 
 
 def _reasons(criteria: Criteria, best: int) -> Iterator[str]:
+    finer = criteria.gap[best + 1 : -1] - criteria.gap[best]
+    at_end, still = len(finer) == 0, np.any(finer > SIGNIFICANT * criteria.gap_deviation)
+    beyond = "" if at_end or still else ", and beyond it more clusters gain little"
     yield (
-        f"k={criteria.numbers[best]} leaves {_percent(criteria, best)}, and beyond it more clusters gain little; "
-        f"under resampling its clusters come back with an adjusted Rand index of {criteria.stability[best]:.2f}."
+        f"k={criteria.numbers[best]} leaves {_percent(criteria, best)}{beyond}; under resampling its clusters "
+        f"{_return(criteria, best)}."
     )
     yield _side_reasons(criteria)
-    if best == len(criteria.numbers) - 2:
-        yield "It is the end of the range: try a larger k_max."
-    elif criteria.gap[-2] - criteria.gap[best] > SIGNIFICANT * criteria.gap_deviation:
-        yield "Finer clusters still beat noise: there is structure at smaller scales too."
+    if at_end:
+        yield "It is the end of the range: a larger k_max tells whether more clusters gain as much."
+    elif still:
+        yield "Finer clusters beat noise by more: there is structure at smaller scales too."
+
+
+def _return(criteria: Criteria, at: int) -> str:
+    return f"come back with an adjusted Rand index of {criteria.stability[at]:.3f}"
 
 
 def _side_reasons(criteria: Criteria) -> str:

@@ -97,7 +97,9 @@ def without_noise(labels: NDArray[Any], scores: NDArray[Any], threshold: float |
 
 
 def all_scores(estimator: Any, X: Any, n_samples: int) -> NDArray[Any]:
-    """The outlier score of every sample."""
+    """The outlier score of every sample; zeros for a model without scores."""
+    if not estimator._fit.model.scores_outliers:
+        return np.zeros(n_samples)
     return np.concatenate([estimator.outlier_score(rows_of(X, rows)) for rows in blocks_of(n_samples)])
 
 

@@ -22,6 +22,7 @@ from powerkmeans.compute.lazy import at_cluster, check_rows_of_engine, kept_rows
 from powerkmeans.estimators.callbacks import CallbackSupportMixin
 from powerkmeans.estimators.chunks import Collected, collect, owned
 from powerkmeans.estimators.listeners import make_listener
+from powerkmeans.estimators.notebook import with_clusters
 from powerkmeans.exceptions import DataGuidanceWarning
 from powerkmeans.features.maps.exact import PRECOMPUTED
 from powerkmeans.features.maps.registry import MAPS
@@ -30,9 +31,11 @@ from powerkmeans.fitting.fit import fit_views
 from powerkmeans.inputs.kernel_matrices import check_exact_views
 from powerkmeans.inputs.settings import AUTO, Settings, check_settings
 from powerkmeans.inputs.views import Layout
-from powerkmeans.models.answers import apply, labels_without_noise, model_statistics, typicality
+from powerkmeans.models.alignment import alignment
+from powerkmeans.models.answers import apply, labels_without_noise, typicality
 from powerkmeans.models.model import FitResult, Model, history_table, stream_table
 from powerkmeans.models.online import learn, rows_to_begin
+from powerkmeans.models.representatives import cluster_means, medoid_indices
 from powerkmeans.models.saving import load_estimator, save_estimator
 from powerkmeans.objective.block import block_distances, block_labels
 from powerkmeans.sources.dask import are_lazy, with_known_chunks
@@ -94,7 +97,7 @@ class PowerKMeansBase(
         listener = make_listener(self, X, settings.verbose, int(views.arrays[0].shape[0]))
         with closing(listener), kept_in(journal):
             fitted = fit_views(kept_rows(views, settings.engine), settings, seed, listener)
-        found = findings(fitted, advice=settings.advice)
+        found = findings(fitted, self._labels_of(views, layout), advice=settings.advice)
         for note in found.notes:
             listener.note(note)
         self._keep(replace(fitted.result, shortfalls=found.shortfalls, advice=found.advice))
@@ -103,6 +106,11 @@ class PowerKMeansBase(
         self._layout = layout
         self._collected = None
         _warn(found)
+
+    def _labels_of(self, views: Views, layout: Layout | None) -> dict[str, Any]:
+        """The names of columns by views, None where they have none."""
+        alone = [getattr(self, "feature_names_in_", None)]
+        return dict(zip(views.names, alone if layout is None else layout.labels, strict=True))
 
     def _learn(self, chunk: Views) -> None:
         """Go on from what was fitted or learnt."""
@@ -164,6 +172,7 @@ class PowerKMeansBase(
         return self._answered(answer, views, out, np.int32)
 
     def _typicality(self, views: Views, out: Target | None = None, *, scores: bool = False) -> Array:
+        self._check_scores("outlier_score" if scores else "typicality")
         return self._answered(partial(typicality, self._fit.model, scores=scores), views, out)
 
     def _answered(
@@ -188,20 +197,35 @@ class PowerKMeansBase(
         return (chosen or get_config()["transform_output"]) != "default"
 
     def _check_threshold(self, threshold: Any) -> None:
+        self._check_scores("noise_threshold")
+        SHARE("noise_threshold", threshold)
+
+    def _check_scores(self, asked: str) -> None:
+        """Reject what needs outlier scores where there are none.
+
+        Distances are no scores: without a bound on its pull, a far sample gets a centroid to itself.
+        """
         if not self._fit.model.scores_outliers:
             raise ValueError(
-                "noise_threshold needs outlier scores; fit with membership='possibilistic' or feature_map='graph'."
+                f"{asked} needs outlier scores; fit with membership='possibilistic' or feature_map='graph'. The "
+                "distance to the nearest centroid is transform(X).min(axis=1)."
             )
-        SHARE("noise_threshold", threshold)
 
     def _distances(self, views: Views, out: Target | None = None) -> Array:
         return self._apply(views, block_distances, out, precise=True)
 
     def _score(self, views: Views) -> float:
         with at_cluster(self.engine):
-            views = with_known_chunks(views)
-            sums = model_statistics(self._fit.model, views, self.engine)
-            return -float(sums.loss) / views.total_weight
+            return alignment(self._fit.model, with_known_chunks(views), self.engine)
+
+    def _medoids(self, views: Views) -> Array:
+        with at_cluster(self.engine):
+            return medoid_indices(self._fit.model, with_known_chunks(views), self.engine)
+
+    def _means(self, views: Views) -> dict[str, Array]:
+        with at_cluster(self.engine):
+            means = cluster_means(self._fit.model, with_known_chunks(views), self.engine)
+        return dict(zip(views.names, means, strict=True))
 
     def _keep(self, result: FitResult) -> None:
         """Spread a result over the public attributes; fitting and loading both end here."""
@@ -231,6 +255,13 @@ class PowerKMeansBase(
     def _keep_views(self, result: FitResult) -> None:
         """Set the attributes that have one entry per view."""
         raise NotImplementedError
+
+    def _repr_html_inner(self) -> str:
+        return with_clusters(self, super()._repr_html_inner())
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        shown: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        return {kind: with_clusters(self, text) if kind == "text/html" else text for kind, text in shown.items()}
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_fit")

@@ -156,7 +156,8 @@ class KernelPowerKMeans(SingleViewAnswers):
         Cluster of each training sample, the heaviest is 0; with a table for ``init`` as it numbers them.
     cluster_centers_ : ndarray of shape (n_clusters, n_outputs)
         Centroids in feature space; for ``feature_map="exact"`` the weights of the training samples that make
-        each up. Clusters without samples come last.
+        each up. Clusters without samples come last. :meth:`cluster_means` has means in the columns of the data,
+        :meth:`medoid_indices` a sample for each cluster.
     view_weights_ : ndarray of shape (1,)
         Weight of each view: 1 for the only one.
     view_names_in_ : ndarray of shape (1,)

@@ -138,7 +138,8 @@ class MultiViewPowerKMeans(SeveralViewsAnswers):
     labels_ : ndarray of shape (n_samples,), int32
         Cluster of each training sample, the heaviest is 0; with a table for ``init`` as it numbers them.
     cluster_centers_ : list of ndarray of shape (n_clusters, n_outputs of the view)
-        Centroids in the feature space of each view. Clusters without samples come last.
+        Centroids in the feature space of each view. Clusters without samples come last. :meth:`cluster_means` has
+        means in the columns of the data, :meth:`medoid_indices` a sample for each cluster.
     view_weights_ : ndarray of shape (n_views,)
         Weight of each view; 0 for one that is constant.
     view_names_in_ : ndarray of shape (n_views,)

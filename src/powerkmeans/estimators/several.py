@@ -50,7 +50,7 @@ class SeveralViewsAnswers(PowerKMeansBase):
     def typicality(self, X: Any, *, present: Any = None, out: Path = None, overwrite: bool = False) -> Array:
         """Return how typical each sample is of its nearest cluster, in [0, 1].
 
-        Always 1 for ``membership="fuzzy"`` without a graph, which has no notion of it.
+        An error for ``membership="fuzzy"`` without a graph, which has no notion of it.
         ``out`` and ``overwrite`` are as in :meth:`predict`; ``present`` as in :meth:`fit`.
         """
         return self._typicality(self._check_new(X, present), target(out, overwrite))
@@ -59,16 +59,32 @@ class SeveralViewsAnswers(PowerKMeansBase):
         """Return ``1 - typicality``: the larger, the farther from every cluster.
 
         It approaches 1 in a graph and for ``feature_map="identity"``. With a kernel no sample is farther than a
-        bounded distance, so scores have a ceiling below 1: rank by them; always 0 for ``membership="fuzzy"``.
+        bounded distance, so scores have a ceiling below 1: rank by them; an error for ``membership="fuzzy"``.
         ``out`` and ``overwrite`` are as in :meth:`predict`; ``present`` as in :meth:`fit`.
         """
         return self._typicality(self._check_new(X, present), target(out, overwrite), scores=True)
 
-    def score(self, X: Any, y: None = None, sample_weight: Any = None, present: Any = None) -> float:
-        """Return minus the mean loss of the samples at ``s_``.
+    def medoid_indices(self, X: Any, *, present: Any = None, sample_weight: Any = None) -> Array:
+        """Return for each cluster the index of the sample of ``X`` that stands for it, -1 where it has none.
 
-        For new data under one model. It does not compare models: do not let a grid search choose the bandwidth,
-        the weights or the number of clusters by it.
+        It is the one nearest to the centroid over all views by their weights; see
+        :meth:`KernelPowerKMeans.medoid_indices`. ``present`` is as in :meth:`fit`.
+        """
+        return self._medoids(self._check_new(X, present, sample_weight))
+
+    def cluster_means(self, X: Any, *, present: Any = None, sample_weight: Any = None) -> dict[str, Array]:
+        """Return the weighted means of each cluster's rows, by view, in its own columns.
+
+        Of the samples that have the view; NaN where a cluster has none. See
+        :meth:`KernelPowerKMeans.cluster_means`. ``present`` is as in :meth:`fit`.
+        """
+        return self._means(self._check_new(X, present, sample_weight))
+
+    def score(self, X: Any, y: None = None, sample_weight: Any = None, present: Any = None) -> float:
+        """Return how well the clusters fit the kernels: 1 at best, 0 where they explain nothing.
+
+        As :meth:`KernelPowerKMeans.score`, with what is explained, and norms of kernels, added over the views by
+        their weights.
         """
         return self._score(self._check_new(X, present, sample_weight))
 

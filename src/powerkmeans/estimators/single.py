@@ -44,7 +44,7 @@ class SingleViewAnswers(PowerKMeansBase):
     def typicality(self, X: Any, *, out: Path = None, overwrite: bool = False) -> Array:
         """Return how typical each sample is of its nearest cluster, in [0, 1].
 
-        Always 1 for ``membership="fuzzy"`` without a graph, which has no notion of it.
+        An error for ``membership="fuzzy"`` without a graph, which has no notion of it.
         ``out`` and ``overwrite`` are as in :meth:`predict`.
         """
         return self._typicality(self._new(X), target(out, overwrite))
@@ -53,18 +53,45 @@ class SingleViewAnswers(PowerKMeansBase):
         """Return ``1 - typicality``: the larger, the farther from every cluster.
 
         It approaches 1 in a graph and for ``feature_map="identity"``. In the feature space of a kernel no sample
-        is farther than a bounded distance, so scores have a ceiling below 1: rank by them. Always 0 for
+        is farther than a bounded distance, so scores have a ceiling below 1: rank by them. An error for
         ``membership="fuzzy"`` without a graph; fit with ``"auto"`` or ``"possibilistic"`` to find outliers.
         ``out`` and ``overwrite`` are as in :meth:`predict`.
         """
         return self._typicality(self._new(X), target(out, overwrite), scores=True)
 
-    def score(self, X: Any, y: None = None, sample_weight: Any = None) -> float:
-        """Return minus the mean loss of the samples at ``s_``.
+    def medoid_indices(self, X: Any, *, sample_weight: Any = None) -> Array:
+        """Return for each cluster the index of the row of ``X`` that stands for it.
 
-        For new data under one model. It does not compare models: it depends on ``s_``, where the
-        annealing happened to stop, and falls with a wider bandwidth whatever the clusters are worth, so
-        do not let a grid search choose the bandwidth or the number of clusters by it.
+        It is the one nearest to the centroid in feature space among the cluster's own rows, the first of equals;
+        -1 where the cluster has no row of positive weight. With the training rows,
+        ``X[model.medoid_indices(X)]`` is a real sample for each cluster.
+        """
+        return self._medoids(self._new(X, sample_weight))
+
+    def cluster_means(self, X: Any, *, sample_weight: Any = None) -> Array:
+        """Return the weighted mean of each cluster's rows in the columns of ``X``, (n_clusters, n_features).
+
+        Centroids are points of a feature space, which may have no counterpart among rows; these are in the units
+        of the columns that were passed. NaN where a cluster has no row of positive weight.
+        """
+        (means,) = self._means(self._new(X, sample_weight)).values()
+        return means
+
+    def score(self, X: Any, y: None = None, sample_weight: Any = None) -> float:
+        r"""Return how well the clusters fit the kernel: 1 at best, 0 where they explain nothing.
+
+        It is the centred alignment of the kernel with that of the clusters (same cluster or not),
+
+        .. math:: \frac{T - W}{\sqrt{k - 1}\, \|K\|},
+
+        with T the mean squared distance of the samples to the mean of the training samples in feature space, W
+        that to their nearest centroid, and :math:`\|K\|` the root mean square of the centred kernel over all
+        pairs, on at most 1000 samples. What k clusters explain by chance they explain the more easily the fewer
+        directions a kernel has, and :math:`T / \|K\|` is the root of that number. So scores of different
+        bandwidths and kernels can be compared: a kernel that is too flat has fewer directions than clusters, one
+        that is too narrow far more. A graph is drawn for its clusters, and scores higher than kernels do. Numbers
+        of clusters are not compared by it (:func:`choose_k` is for them), nor are thin shapes good clusters to any
+        kernel.
         """
         return self._score(self._new(X, sample_weight))
 

@@ -6,6 +6,7 @@ Nothing here looks at values; ``views.py`` checks them.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
 from typing import Any
@@ -18,13 +19,30 @@ from powerkmeans.sources import is_source
 from powerkmeans.support.values import shown
 
 SEPARATOR = ":"
+# classes that hold tables: what they are, what people call one, and a table in it
+_CONTAINERS = {
+    ("anndata", "AnnData"): ("an AnnData", "adata", "adata.obsm['X_pca']"),
+    ("mudata", "MuData"): ("a MuData", "mdata", "mdata['rna'].obsm['X_pca']"),
+}
 
 # where each column name stands; more than once if it is repeated
 Places = dict[Any, list[int]]
 
 
-def check_no_path(X: Any) -> None:
-    """Reject the name of a file in place of what it holds."""
+def is_a(thing: Any, package: str, name: str) -> bool:
+    """Whether something is of a class of a package, which is not imported: whoever has such a thing has."""
+    module = sys.modules.get(package)
+    return module is not None and isinstance(thing, getattr(module, name))
+
+
+def check_no_container(X: Any) -> None:
+    """Reject what holds tables in place of one: the name of a file, an AnnData, a MuData."""
+    for (package, kind), (what, given, table) in _CONTAINERS.items():
+        if is_a(X, package, kind):
+            raise TypeError(
+                f"X is {what}; use powerkmeans.sc.cluster({given}, n_clusters), or pass a table of it, such as "
+                f"{table}."
+            )
     if isinstance(X, os.PathLike) or (isinstance(X, str) and (os.path.splitext(X)[1] or os.path.exists(X))):
         raise TypeError(f"X is the path {os.fspath(X)!r}; open it with powerkmeans.open_source({os.fspath(X)!r}).")
 
@@ -63,7 +81,7 @@ def named_tables(X: Any) -> dict[str, Any]:
     else:
         named = {f"view_{i}": table for i, table in enumerate(X)}
     for name, table in named.items():
-        check_no_path(table)
+        check_no_container(table)
         if isinstance(table, (list, tuple, np.ndarray)) and len(table) and all(row is None for row in table):
             named[name] = None
             continue
@@ -99,7 +117,7 @@ def _is_lazy(X: Any) -> bool:
 
 def as_table(X: Any) -> Any:
     """One table with columns to choose from: lists of rows as arrays, sparse matrices by rows."""
-    check_no_path(X)
+    check_no_container(X)
     if _is_lazy(X):
         raise TypeError("X is a lazy frame; call .collect() on it first.")
     if issparse(X):

@@ -19,7 +19,7 @@ from powerkmeans.inputs.lazy import has_lazy, lazy_views, with_sources
 from powerkmeans.inputs.presence import absent_rows, check_coverage, check_present
 from powerkmeans.inputs.tables import (
     as_table,
-    check_no_path,
+    check_no_container,
     column_groups,
     column_names,
     common_length,
@@ -57,7 +57,7 @@ def check_single_view(
     New data is cast to the precision that the model was fitted in. ``first`` is given for a chunk of a stream: it
     may have few rows, and others must be like the first.
     """
-    check_no_path(X)
+    check_no_container(X)
     X = with_sources(X)
     dtype = FLOATS if fitting else [estimator._fit.model.dtype]
     if is_source(X):

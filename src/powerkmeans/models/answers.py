@@ -160,7 +160,11 @@ def _open(
     labels_only: bool = False,
 ) -> Engine:
     """Rows seen through the model's maps, in the given precision."""
-    rows = open_engine(engine, used)
+    return with_maps(model, open_engine(engine, used), dtype, labels_only=labels_only)
+
+
+def with_maps(model: Model, rows: Engine, dtype: np.dtype[Any], *, labels_only: bool = False) -> Engine:
+    """The same of rows that an engine has already."""
     fitted = (m.for_new(order_only=labels_only) for m in model.maps)
     maps = tuple(replace(m, dtype=dtype.name) for m in fitted)
     working = WORKING_PER_CLUSTER * len(model.parameters.centers)

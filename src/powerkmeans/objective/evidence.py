@@ -8,6 +8,8 @@ from typing import Any
 from powerkmeans.objective.block import (
     PassInput,
     block_labels,
+    combined_distance,
+    covered,
     memberships,
     sample_distances,
     view_cover,
@@ -76,6 +78,21 @@ def _assigned_and_next(distance: Array, labels: Array, xp: Any) -> tuple[Array, 
     if distance.shape[0] == 1:
         return assigned, assigned
     return assigned, xp.min(xp.where(chosen, xp.max(distance) + 1, distance), axis=0)
+
+
+@dataclass
+class Explained(Sums):
+    """``sum_i v_i (sum_l alpha_l q_il ||phi_il||^2 - min_j dbar_ij)``: what clusters explain of the scatter."""
+
+    value: Array
+
+
+def explained_scatter(block: Block, inputs: PassInput) -> Explained:
+    """How much nearer samples are to their centroid than to the mean of the training samples."""
+    xp = array_namespace(block.views[0])
+    lengths = combined_distance(covered(list(block.squared_norms), view_cover(block, xp)), inputs)
+    nearest = xp.min(sample_distances(block, inputs, xp)[0], axis=0)
+    return Explained(xp.vecdot(block.weight, lengths - nearest))
 
 
 def labels_and_probabilities(block: Block, inputs: PassInput) -> Array:

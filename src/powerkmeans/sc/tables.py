@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from powerkmeans.inputs.cells import PCA, about_raw, component_names
-from powerkmeans.inputs.tables import filled_rows
+from powerkmeans.inputs.tables import filled_rows, is_a
 from powerkmeans.support.values import integer, listed, shown
 from powerkmeans.support.warn import warn_caller
 from powerkmeans.types import Array
@@ -21,12 +20,6 @@ class Representation(NamedTuple):
     name: str
     table: Array
     columns: list[str]
-
-
-def is_a(data: Any, package: str, name: str) -> bool:
-    """Whether something is of a class of a package that may not be installed."""
-    module = sys.modules.get(package)
-    return module is not None and isinstance(data, getattr(module, name))
 
 
 def read(adata: Any, name: Any, n_pcs: Any, where: str, *, several: bool) -> Representation:

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from powerkmeans.sc.tables import Representation, is_a, read
+from powerkmeans.inputs.tables import is_a
+from powerkmeans.sc.tables import Representation, read
 from powerkmeans.support.values import listed, shown, text
 from powerkmeans.types import Array
 

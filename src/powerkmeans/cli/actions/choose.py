@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -25,16 +26,17 @@ def run(options: dict[str, Any]) -> None:
     model.parameters(several=True)
     inputs = read_inputs(reading, terminal)
     tell_input(inputs, reading, terminal)
-    n_samples = inputs.samples.n_samples
-    if n_samples < k_max:
-        raise UserError(f"There are {n_samples} samples, fewer than --max {k_max} clusters.")
     found = _compare(inputs, model.parameters(several=inputs.several), k_min, k_max, terminal)
+    reason, most = found.reason.replace("k_max", "--max"), int(found.table["k"][-1])
+    if most < k_max:
+        terminal.note(f"--max {k_max} is lowered to {most}: half of the samples must be able to have two more.")
     if terminal.as_json:
-        terminal.give({"k": found.k, "reason": found.reason, "table": found.table, "notes": terminal.notes})
+        answer = {"k": found.k, "most_stable": found.most_stable, "reason": reason, "table": found.table}
+        terminal.give(answer | {"notes": terminal.notes})
         return
-    about = f"{n_samples:,} samples · {k_min} to {k_max} clusters · the higher the score, the better"
+    about = f"{inputs.samples.n_samples:,} samples · {k_min} to {most} clusters · the higher the score, the better"
     table = _table(found.table, found.k)
-    result = heading(f"k = {found.k}"), paragraph(found.reason)
+    result = heading(f"k = {found.k}" if found.k > 1 else "Nothing stands out"), paragraph(reason)
     terminal.show(heading("Numbers of clusters", about), table, "", *result, "")
 
 
@@ -46,6 +48,7 @@ def _compare(inputs: Inputs, parameters: dict[str, Any], k_min: int, k_max: int,
         terminal.note("--n-init is for fits; all numbers are compared from the same starts.")
     with terminal.bar("Comparing") as bar, terminal.hearing_warnings():
         bar.wait(f"{k_min} to {k_max} clusters")
+        warnings.filterwarnings("ignore", "k_max=")  # the table tells, and a note in words of the command
         try:
             return choose_k(inputs.X, k_min, k_max, random_state=seed, progress=_on(bar), **parameters)
         except (ValueError, TypeError) as error:

@@ -1,0 +1,107 @@
+"""What stands for a cluster: the row nearest to its centroid, and means of its rows in their own columns.
+
+Both are sums over blocks, so rows may be in files or on a cluster, and nothing of them is kept.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from powerkmeans.compute.blas import single_threaded_blas
+from powerkmeans.compute.engine import open_engine
+from powerkmeans.compute.options import NumpyOptions, dask_options
+from powerkmeans.models.answers import apply, with_maps
+from powerkmeans.models.model import Model
+from powerkmeans.objective.block import PassInput, block_labels, prepare, sample_distances
+from powerkmeans.types import Array, Block, Engine, Float64Array, Sums, Views, array_namespace, device_of
+
+
+@dataclass
+class NearestRows(Sums):
+    """For each cluster the smallest squared distance of its rows, infinite if it has none, and which has it."""
+
+    distance: Array
+    row: Array
+
+    def __iadd__(self, other: Self) -> Self:
+        xp = array_namespace(self.distance)
+        nearer = other.distance < self.distance  # of equals the first stays
+        self.row = xp.where(nearer, other.row, self.row)
+        self.distance = xp.where(nearer, other.distance, self.distance)
+        return self
+
+
+@dataclass
+class ColumnSums(Sums):
+    """For each cluster the weight of its rows in each view, (k, L), and their sum, (k, columns of all views)."""
+
+    weight: Array
+    total: Array
+
+
+def medoid_indices(model: Model, views: Views, engine: object) -> NDArray[np.intp]:
+    """The row of each cluster that is nearest to its centroid, of those of positive weight; -1 if it has none."""
+    double = np.dtype(np.float64)
+    with single_threaded_blas():
+        rows = with_maps(model, open_engine(engine, model.used(views)), double)
+        found = rows.fold(_nearest_rows, prepare(model.parameters, model.s, model.problem, double))
+    return np.asarray(found.row).astype(np.intp)
+
+
+def cluster_means(model: Model, views: Views, engine: object) -> list[Float64Array]:
+    """The weighted mean of each cluster's rows as they were given, view by view; NaN where there are none."""
+    with single_threaded_blas():
+        rows = open_engine(engine, views)
+        there = NumpyOptions(n_threads=1, kernel=dask_options(engine).kernel) if rows.elsewhere else engine
+        sums = rows.on_parts(_sums_of_part, (model, there))
+    ends = np.cumsum([array.shape[1] for array in views.arrays])[:-1]
+    parts = np.split(np.asarray(sums.total), ends, axis=1)
+    with np.errstate(invalid="ignore"):
+        return [part / weight[:, None] for part, weight in zip(parts, np.asarray(sums.weight).T, strict=True)]
+
+
+def _nearest_rows(block: Block, inputs: PassInput) -> NearestRows:
+    xp = array_namespace(block.views[0])
+    distance, _ = sample_distances(block, inputs, xp)
+    held = _members(xp.argmin(distance, axis=0), distance.shape[0], xp) & (block.weight > 0)
+    none = xp.asarray(math.inf, dtype=distance.dtype, device=device_of(distance))
+    own = xp.where(held, distance, none)
+    smallest = xp.min(own, axis=1)
+    row = xp.astype(xp.argmin(own, axis=1) + block.start, xp.float64)
+    return NearestRows(smallest, xp.where(smallest < none, row, -xp.ones_like(row)))
+
+
+def _sums_of_part(engine: Engine, inputs: tuple[Model, object]) -> ColumnSums:
+    """Label rows, and add them up beside their labels."""
+    model, options = inputs
+    views = engine.views
+    labels = apply(model, views, options, block_labels).astype(views.dtype)[:, None]
+    everyone = np.ones((len(labels), 1), dtype=bool)
+    present = None if views.present is None else np.hstack([views.present, everyone])
+    beside = Views((*views.names, "labels"), (*views.arrays, labels), views.weight, present)
+    return open_engine(options, beside).fold(_column_sums, len(model.parameters.centers))
+
+
+def _column_sums(block: Block, n_clusters: int) -> ColumnSums:
+    xp = array_namespace(block.weight)  # not that of the rows, which may be sparse
+    *views, labels = block.views
+    member = xp.astype(_members(labels[:, 0], n_clusters, xp), xp.float64) * block.weight
+    parts = [member if block.present is None else member * block.present[view, :] for view in range(len(views))]
+    return ColumnSums(
+        weight=xp.stack([xp.sum(part, axis=1) for part in parts], axis=1),
+        total=xp.concat([_product(part, view, xp) for part, view in zip(parts, views, strict=True)], axis=1),
+    )
+
+
+def _product(member: Array, rows: Array, xp: Any) -> Array:
+    return member @ (rows if hasattr(rows, "indptr") else xp.astype(rows, xp.float64, copy=False))
+
+
+def _members(labels: Array, n_clusters: int, xp: Any) -> Array:
+    """Which rows each cluster has, (k, b)."""
+    return xp.arange(n_clusters, dtype=labels.dtype, device=device_of(labels))[:, None] == labels
