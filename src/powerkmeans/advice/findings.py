@@ -152,7 +152,7 @@ def _about_map(task: Task, index: int, examined: ExaminedKernel, columns: str | 
     if local:
         return ViewFindings(_said([columns, local]))
     error, structured = map_error(examined, feature_map, n_clusters)
-    n_rows = len(examined.rows.sample.weight)
+    n_rows = len(examined.rows.sample.weight) // task.settings.rows_per_landmark
     too_small = map_too_small(error, feature_map, n_clusters, n_rows) if structured else None
     return ViewFindings(_said([columns]), too_small, error)
 

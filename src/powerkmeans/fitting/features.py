@@ -44,7 +44,8 @@ def _clearer(views: Views, chosen: tuple[ViewSettings, ...], settings: Settings,
         return _landmarks(views, chosen, settings, seed, "squared distances leave the range of float64")
     base = prepared.maps_of_rows[0].base
     if base.n_components <= 2 * FEW_NEIGHBORS:
-        return _landmarks(views, chosen, settings, seed, f"{base.n_components} rows are too few for a graph")
+        few = f"{base.n_components} landmarks are too few for a graph"
+        return _landmarks(views, chosen, settings, seed, few)
     said = (
         f"a graph and its halves agree on {base.agreement:.2f} of the clusters, and {base.purity:.2f} of the "
         "neighbours are of a row's own, beyond chance"
