@@ -8,6 +8,7 @@ from scipy.sparse import csr_array
 
 import oracle
 from helpers import blobs, make_present, quick, quick_views
+from powerkmeans import open_source
 from powerkmeans.features.averages import groups_around, landmark_rows
 from powerkmeans.features.graph.build import Rows, even_landmarks
 from powerkmeans.features.graph.placing import Placing, origin_of
@@ -115,6 +116,15 @@ def test_neither_order_nor_repetition_matters(feature_map):
     marks = [model._fit.model.maps[0].base.landmarks for model in (weighted, repeated)]
     np.testing.assert_allclose(*marks, rtol=1e-9, atol=1e-9)
     assert weighted.labels_[order].tolist() == repeated.labels_.tolist()
+
+
+def test_rows_of_a_file_have_the_same_landmarks(tmp_path, capfd):
+    np.save(tmp_path / "rows.npy", X)
+    settings = {"feature_map": "nystroem", "rows_per_landmark": 3, "random_state": 0, "advice": False}
+    from_file = quick(3, verbose=1, **settings).fit(open_source(tmp_path / "rows.npy"))
+    assert "rows_per_landmark=3: landmarks are means of 3 rows or more" in capfd.readouterr().err
+    marks = [model._fit.model.maps[0].base.landmarks for model in (from_file, quick(3, **settings).fit(X))]
+    np.testing.assert_array_equal(*marks)
 
 
 def test_single_precision_is_averaged_in_double():
