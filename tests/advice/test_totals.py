@@ -48,10 +48,13 @@ def raw():
 
 @pytest.mark.parametrize("form", [np.asarray, csr_array])
 def test_counts_of_varying_depth(raw, form):
-    model, text = raw if form is np.asarray else told(KernelPowerKMeans(4, feature_map="nystroem", **QUICK), form(X))
+    model, text = (
+        raw if form is np.asarray else told(KernelPowerKMeans(4, feature_map="nystroem", **QUICK), form(X))
+    )
     found = re.search(SAID, text)
     assert found, text
-    assert int(found[1]) > 60 and int(found[2]) < 10
+    assert int(found[1]) > 60
+    assert int(found[2]) < 10
     assert adjusted_rand_score(Y, model.labels_) < 0.2
 
 
@@ -132,6 +135,5 @@ def test_rows_without_totals_to_follow_say_nothing(raw):
 
 
 def test_counts_are_whole_or_mostly_zero():
-    assert are_counts(X) and are_counts(csr_array(X)) and are_counts(csr_array(np.eye(4) / 3))
-    assert not are_counts(X + 0.5) and not are_counts(-X) and not are_counts(csr_array(-np.eye(4)))
-    assert not are_counts(np.full((2, 2), np.nan))
+    assert all(map(are_counts, [X, csr_array(X), csr_array(np.eye(4) / 3)]))
+    assert not any(map(are_counts, [X + 0.5, -X, csr_array(-np.eye(4)), np.full((2, 2), np.nan)]))

@@ -20,15 +20,16 @@ def rows_in(path):
     """Everything in a file that may be rows or views of rows, uncentred."""
     file = np.load(path)
     arrays = {name: file[name] for name in file.files if name != "header.json"}
-    for name in [name for name in arrays if name.endswith(".indptr")]:
-        parts = [arrays[name.replace("indptr", part)] for part in ("data", "indices", "indptr")]
-        width = len(arrays[name.replace("indptr", "origin")])
-        arrays[name.replace("indptr", "landmarks")] = csr_array(tuple(parts), shape=(len(parts[2]) - 1, width)).toarray()
-    origins = {name: array for name, array in arrays.items() if name.endswith(".origin")}
-    for name, array in arrays.items():
+    if "map0.indptr" in arrays:
+        parts = tuple(arrays[f"map0.{part}"] for part in ("data", "indices", "indptr"))
+        arrays["map0.landmarks"] = csr_array(
+            parts, shape=(len(parts[2]) - 1, len(arrays["map0.origin"]))
+        ).toarray()
+    origins = [array for name, array in arrays.items() if name.endswith(".origin")]
+    for array in arrays.values():
         if array.ndim in (1, 2) and array.dtype.kind == "f":
             table = np.atleast_2d(array)
-            yield from (table, *(table + o for o in origins.values() if len(o) == table.shape[1]))
+            yield from (table, *(table + origin for origin in origins if len(origin) == table.shape[1]))
 
 
 def held(path):

@@ -51,8 +51,8 @@ def _averaged(request: MapRequest, averaging: Averaging, drawn: NDArray[np.intp]
 def _too_few(n_rows: int, averaging: Averaging) -> ValueError:
     where = "" if averaging.view is None else f"view {averaging.view!r}: "
     return ValueError(
-        f"{where}rows_per_landmark={averaging.least} makes less than two landmarks of {n_rows} distinct rows. Use a "
-        "smaller number, or feature_map='rff', which keeps no rows."
+        f"{where}rows_per_landmark={averaging.least} makes less than two landmarks of {n_rows} distinct rows. Use "
+        "a smaller number, or feature_map='rff', which keeps no rows."
     )
 
 
