@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from powerkmeans.advice.thresholds import CORRELATED, DIFFERENT_TOTALS, NEGLIGIBLE, RELATED, TOTALS_FOLLOWED
 from powerkmeans.compute.engine import open_engine
 from powerkmeans.features.map_error import EXAMINED_ROWS, FEWEST_ROWS, kernel_error
-from powerkmeans.features.pairs import as_dense
+from powerkmeans.features.pairs import as_dense, squared_lengths
 from powerkmeans.fitting.finish import Fitted
 from powerkmeans.inputs.metric import COSINE
 from powerkmeans.sources.unit import unit_rows
@@ -82,8 +82,8 @@ def _sentence(followed: float, otherwise: float) -> str:
     return (
         f"clusters follow the totals of rows: {followed:.0%} of the variance of log totals is between them, and "
         f"rows at unit length tell {max(otherwise, 0):.0%} of it. If totals are how much was counted (the depth "
-        "of a cell, the length of a text) rather than what, use metric='cosine', or divide rows by their totals and "
-        "take logs, np.log1p(1e4 * X / X.sum(axis=1, keepdims=True)); on the command line --scale rows, or "
+        "of a cell, the length of a text) rather than what, use metric='cosine', or divide rows by their totals "
+        "and take logs, np.log1p(1e4 * X / X.sum(axis=1, keepdims=True)); on the command line --scale rows, or "
         "--total 10000 --log."
     )
 
@@ -94,8 +94,7 @@ def _deviation(values: Float64Array, share: Float64Array) -> float:
 
 def _log_lengths(rows: Any) -> Float64Array:
     """Logarithms of the Euclidean lengths of rows, of which none is zero."""
-    squares = rows.multiply(rows).sum(axis=1) if hasattr(rows, "indptr") else np.vecdot(rows, rows, axis=1)
-    lengths: Float64Array = np.log(np.asarray(squares, dtype=np.float64).reshape(-1)) / 2
+    lengths: Float64Array = np.log(squared_lengths(rows, np)) / 2
     return lengths
 
 
