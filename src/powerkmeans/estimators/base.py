@@ -66,7 +66,7 @@ class PowerKMeansBase(
         from the file as it would have without. With ``random_state=None``, or a generator, later fits draw anew.
 
         ``labels=False`` leaves out the cluster of each training sample; ``labels_`` of the model that is loaded is
-        empty, and all else is the same. What else a file tells of the samples is in :doc:`/files_and_privacy`.
+        empty, and all else is the same. What else a file tells of samples is in the guide, "Files and privacy".
         """
         labels = flag("labels", labels)
         if self._collected is not None and not hasattr(self, "_fit"):
