@@ -287,3 +287,38 @@ def graph_typicality(z, reach, usual, clusters):
     """``1 / (1 + rho / 2)``: reach over the usual one over the root of the largest vote for one cluster."""
     vote = max(sum(share for share, c in zip(z, clusters, strict=True) if c == k) for k in set(clusters))
     return 1 / (1 + reach / usual / math.sqrt(vote) / 2)
+
+
+def groups_around(rows, drawn, least, distance):
+    """The rows of each group that has a view which so many of its rows have; rows are lists of views.
+
+    A row is in the group of the nearest drawn one that is left, a drawn one in its own, and nobody's if it shares
+    no view with any of them. While groups are too small, the smaller half of these is dissolved.
+    """
+    left = list(drawn)
+    while True:
+        groups = {j: [] for j in left}
+        for i, row in enumerate(rows):
+            found = [(distance(row, rows[j]), place) for place, j in enumerate(left)]
+            near = [(value, place) for value, place in found if value is not None]
+            if i in left:
+                groups[i].append(i)
+            elif near:
+                groups[left[min(near)[1]]].append(i)
+        sizes = {j: max(sum(rows[i][v] is not None for i in members) for v in range(len(rows[0])))
+                 for j, members in groups.items()}  # fmt: skip
+        small = sorted((j for j in left if sizes[j] < least), key=sizes.__getitem__)
+        if not small:
+            return list(groups.values())
+        gone = small[: math.ceil(len(small) / 2)]
+        left = [j for j in left if j not in gone]
+
+
+def mean_row(rows, weight, least):
+    """The weighted mean of a group's rows, view by view over those that have it; None where too few do."""
+    means = []
+    for view in range(len(rows[0])):
+        having = [(row[view], w) for row, w in zip(rows, weight, strict=True) if row[view] is not None]
+        total = sum(w for _, w in having)
+        means.append(sum(w / total * x for x, w in having) if len(having) >= least else None)
+    return means

@@ -83,6 +83,7 @@ KINDS: dict[str, Kind] = {
     "bandwidth": _BANDWIDTH,
     "n_components": _AUTO_COUNT,
     "n_neighbors": count(1, valid=(1, 3, np.int64(5))),
+    "rows_per_landmark": count(1, valid=(1, np.int64(1))),  # more have no meaning without landmarks
     "membership": words("auto", "fuzzy", "possibilistic"),
     "fuzziness": number(lambda m: 1 < m < np.inf, valid=(2, 1.5)),
     "reference_distance": number(lambda x: 0 < x < np.inf, "global", "median", "within", valid=(1, 0.5)),
@@ -168,6 +169,7 @@ KINDS: dict[str, Kind] = {
     "numbered": kinds.FLAG,
 }
 OWN_KINDS: dict[tuple[str, str], Kind] = {
+    ("save", "labels"): kinds.FLAG,
     ("MembershipDisplay.from_estimator", "typicality"): Kind(
         lambda v: v is not None and kinds.FLAG.forbidden(v), (None, True, False)
     ),

@@ -153,6 +153,7 @@ SHARED = {
     "bandwidth": "median",
     "n_components": "auto",
     "n_neighbors": "auto",
+    "rows_per_landmark": 1,
     "fuzziness": 2.0,
     "reference_distance": "global",
     "s_init": "auto",

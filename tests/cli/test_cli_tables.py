@@ -139,8 +139,8 @@ def test_gaps_in_views_are_filled_and_absent_rows_stay_absent(run, tmp_path):
 
 def test_counts_by_totals_and_logarithms(run, tmp_path):
     rng = np.random.default_rng(0)
-    profiles = rng.dirichlet(np.full(30, 0.5), 3)
-    counts = rng.poisson(profiles[WHICH] * rng.lognormal(6, 1.2, N)[:, None])
+    profiles = rng.dirichlet(np.ones(40), 3)
+    counts = rng.poisson(profiles[np.arange(300) % 3] * rng.lognormal(6, 1.3, 300)[:, None])
     counts[4] = 0
     np.savetxt(tmp_path / "counts.csv", counts, "%d", ",")
     done = run("fit", "counts.csv", "-k", K, "--total", 10000, "--log", "--scale", "none", *FAST)
@@ -149,6 +149,9 @@ def test_counts_by_totals_and_logarithms(run, tmp_path):
     sums = np.expm1(model.prepare(counts)).sum(axis=1)
     assert np.allclose(np.delete(sums, 4), 10000)
     assert sums[4] == 0
+    done = run("fit", "counts.csv", "-k", K, "--feature-map", "nystroem", "--no-report", "-o", "raw")
+    assert "Clusters follow the totals of rows" in done.err  # columns are scaled, so the fit cannot know
+    assert "--scale rows" in done.err
     np.savetxt(tmp_path / "negative.csv", counts - 1, "%d", ",")
     done = run("fit", "negative.csv", "-k", K, "--log", *FAST)
     assert done.code == 3

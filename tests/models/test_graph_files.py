@@ -125,6 +125,7 @@ def test_sparse_landmarks(sparse, tmp_path, name, change, match):
     [
         ("n_neighbors", 0, "header.maps.n_neighbors must be an integer from 1"),
         ("n_neighbors", 2.5, "header.maps.n_neighbors must be an integer"),
+        ("n_neighbors", 10_000, "it has fewer landmarks than neighbours of a row"),
         ("n_pieces", 0, "header.maps.n_pieces must be an integer from 1"),
         ("n_pieces", 21, "n_pieces above the number of landmarks"),
         ("agreement", 1.5, "map0: agreement or purity is above 1"),

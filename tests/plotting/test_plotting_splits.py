@@ -53,7 +53,7 @@ def test_the_tree_is_drawn_without_crossings():
     assert ax.get_xscale() == "log"
 
 
-def test_splits_of_a_fitted_model():
+def test_splits_of_a_fitted_model(tmp_path):
     rows, _ = blobs(4, 12, 30, 2.0)
     settings = {"init": "cloud", "anneal_every": 8, "max_iter": 1000, "random_state": 0}
     model = KernelPowerKMeans(4, feature_map="rff", **settings).fit(rows)
@@ -64,6 +64,9 @@ def test_splits_of_a_fitted_model():
     names = {label.get_text() for label in display.ax_.get_yticklabels()}
     assert names == {f"cluster {cluster}, {size}" for cluster, size in enumerate(sizes)}
     assert "moved" not in display.ax_.get_xlabel()
+    model.save(tmp_path / "model.npz", labels=False)
+    unlabelled = SplitDisplay.from_estimator(KernelPowerKMeans.load(tmp_path / "model.npz"))
+    assert unlabelled.sizes.tolist() == sizes.tolist()
     moved = SplitDisplay(GROUPS, EXPONENTS, sizes=[1] * 4, n_moves=2).plot()
     assert "2 centroids were moved" in moved.ax_.get_xlabel()
 

@@ -26,6 +26,7 @@ from powerkmeans.advice.outcome import (
 )
 from powerkmeans.advice.sample import ExaminedRows, examined_rows
 from powerkmeans.advice.thresholds import LARGEST_ERROR
+from powerkmeans.advice.totals import followed_totals
 from powerkmeans.advice.views import constant_views, unrelated_views
 from powerkmeans.compute.blas import single_threaded_blas
 from powerkmeans.features.kernels import KERNELS
@@ -95,7 +96,8 @@ def _about_fit(fitted: Fitted, views: list[ViewFindings]) -> tuple[str, ...]:
         for index, view in enumerate(views)
         if view.too_small is not None and index not in unrelated
     ]
-    return _said([*small, *unrelated.values(), typicality_out_of_proportion(fitted)])
+    totals = [_prefix(fitted.task, index) + text for index, text in followed_totals(fitted).items()]
+    return _said([*small, *unrelated.values(), *totals, typicality_out_of_proportion(fitted)])
 
 
 def _notes(task: Task, views: list[ViewFindings]) -> tuple[str, ...]:
@@ -157,7 +159,7 @@ def _about_map(task: Task, index: int, examined: ExaminedKernel, columns: str | 
     if local:
         return ViewFindings(_said([columns, local]))
     error, structured = map_error(examined, feature_map, n_clusters)
-    n_rows = len(examined.rows.sample.weight)
+    n_rows = len(examined.rows.sample.weight) // task.settings.rows_per_landmark
     too_small = map_too_small(error, feature_map, n_clusters, n_rows) if structured else None
     return ViewFindings(_said([columns]), too_small, error)
 

@@ -30,5 +30,8 @@ UNCERTAINTY = 2.0
 # multiples of what chance gives, beyond which columns are correlated; and clusters related to a view, or the
 # structure that they can show to that of other rows
 CORRELATED, RELATED = 3.0, 5.0
+# clusters follow the totals of rows where they explain so much of the variance of their logarithms, and these vary
+# by so much, their standard deviation: totals within a fifth of each other drown nothing
+TOTALS_FOLLOWED, DIFFERENT_TOTALS = 0.4, 0.2
 # a graph that agrees with its halves on less shows no clusters
 LEAST_AGREEMENT = 0.3

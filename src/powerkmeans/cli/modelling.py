@@ -37,6 +37,7 @@ class ModelOptions:
     bandwidth: str = "median"
     n_components: str = "auto"
     n_neighbors: str = "auto"
+    rows_per_landmark: int = 1
     membership: str = "auto"
     entropy: str | None = None
     n_init: str = "auto"
@@ -57,6 +58,7 @@ class ModelOptions:
             "bandwidth": _value(self.bandwidth),
             "n_components": _value(self.n_components),
             "n_neighbors": _value(self.n_neighbors),
+            "rows_per_landmark": self.rows_per_landmark,
             "membership": self.membership,
             "n_init": _value(self.n_init),
             "max_iter": self.max_iter,

@@ -36,8 +36,8 @@ SECTIONS = {
     "Reading": "id_column array columns drop drop_text view float32 delimiter decimal thousands na header "
     "encoding",
     "Preparing": "impute encode encode_text total log scale",
-    "Clustering": "feature_map kernel metric bandwidth n_components n_neighbors membership entropy n_init "
-    "max_iter tol seed set_parameters",
+    "Clustering": "feature_map kernel metric bandwidth n_components n_neighbors rows_per_landmark membership "
+    "entropy n_init max_iter tol seed set_parameters",
     "Running": "dry_run engine threads advice config quiet as_json help",
 }
 
@@ -241,6 +241,14 @@ model_options = _all(
         show_default=True,
         metavar="N",
         help="Landmarks that a sample is placed by in a graph: auto or a number.",
+    ),
+    click.option(
+        "--rows-per-landmark",
+        type=click.IntRange(1),
+        default=1,
+        show_default=True,
+        metavar="N",
+        help="Landmarks are means of so many rows at least, so that the model holds no row as it is.",
     ),
     click.option(
         "--membership",

@@ -59,7 +59,7 @@ class PowerKMeansBase(
     _layout: Layout | None
     _collected: Collected | None = None
 
-    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False, labels: bool = True) -> None:
         """Write the fitted model to one .npz file that contains no pickle; see :func:`powerkmeans.load`.
 
         A file that exists and is not empty is kept, which is an error, unless ``overwrite=True``. Only regular
@@ -67,14 +67,18 @@ class PowerKMeansBase(
 
         In the middle of a stream the rows that ``partial_fit`` has collected are kept too, so the stream goes on
         from the file as it would have without. With ``random_state=None``, or a generator, later fits draw anew.
+
+        ``labels=False`` leaves out the cluster of each training sample; ``labels_`` of the model that is loaded is
+        empty, and all else is the same. What else a file tells of samples is in the guide, "Files and privacy".
         """
+        labels = flag("labels", labels)
         if self._collected is not None and not hasattr(self, "_fit"):
             raise NotFittedError(
                 f"The {self._collected.n_rows} rows that partial_fit has collected give no model yet, so there is "
                 f"none to save. Go on with partial_fit until there are {self.n_clusters} different ones and more."
             )
         check_is_fitted(self)
-        save_estimator(self, check_path("path", path), overwrite=overwrite)
+        save_estimator(self, check_path("path", path), overwrite=overwrite, labels=labels)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -248,7 +252,8 @@ class PowerKMeansBase(
         self.view_weights_ = model.view_weights
         self.objective_, self.inertia_ = result.objective, result.inertia
         self.stream_history_ = stream_table(result)
-        self.n_samples_seen_ = len(result.labels) if stream is None else stream.n_fitted + stream.n_learnt
+        fitted = len(result.labels) or model.n_training
+        self.n_samples_seen_ = fitted if stream is None else stream.n_fitted + stream.n_learnt
         self.drift_ = float(self.stream_history_["drift"][-1]) if len(self.stream_history_["drift"]) else 0.0
         self._keep_views(result)
 

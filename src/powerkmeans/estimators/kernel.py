@@ -82,6 +82,12 @@ class KernelPowerKMeans(SingleViewAnswers):
         The nearest landmarks that a row is placed by in a graph. ``"auto"``: 10, or 40 where these tell the
         same with less luck. Doubled, with a warning, while there are more pieces than clusters.
 
+    rows_per_landmark : int, default=1
+        How many distinct training rows a landmark is the mean of, at least; 1: it is one of them. From 2 on no
+        row stands in the model or its file, unless ``partial_fit`` is still collecting. Landmarks are at most as
+        many as ``n_components``, fewer where rows are few, and less than two are an error. Means of sparse rows
+        have more entries. Has no meaning without landmarks: given for other maps, an error.
+
     membership : {"fuzzy", "possibilistic", "auto"}, default="fuzzy"
         ``"possibilistic"`` bounds the pull of far samples, which makes outliers harmless and gives them
         an outlier score. ``"auto"``: ``"fuzzy"`` with a graph, which has outlier scores of its own, else
@@ -225,6 +231,7 @@ class KernelPowerKMeans(SingleViewAnswers):
         bandwidth: str | float = "median",
         n_components: str | int = "auto",
         n_neighbors: str | int = "auto",
+        rows_per_landmark: int = 1,
         membership: str = "fuzzy",
         fuzziness: float = 2.0,
         reference_distance: str | float = "global",
@@ -247,6 +254,7 @@ class KernelPowerKMeans(SingleViewAnswers):
         self.bandwidth = bandwidth
         self.n_components = n_components
         self.n_neighbors = n_neighbors
+        self.rows_per_landmark = rows_per_landmark
         self.membership = membership
         self.fuzziness = fuzziness
         self.reference_distance = reference_distance

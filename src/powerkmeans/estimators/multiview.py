@@ -90,6 +90,10 @@ class MultiViewPowerKMeans(SeveralViewsAnswers):
         The nearest landmarks that a row is placed by in a graph. ``"auto"``: 10, or 40 where these tell the
         same with less luck. Doubled, with a warning, while there are more pieces than clusters.
 
+    rows_per_landmark : int, default=1
+        How many distinct training rows a landmark is the mean of, at least; see :class:`KernelPowerKMeans`. In a
+        graph groups are of samples, all views alike, and a landmark lacks a view that fewer of its samples have.
+
     fuzziness : float > 1, default=2.0
         The exponent m of the possibilistic membership.
 
@@ -217,6 +221,7 @@ class MultiViewPowerKMeans(SeveralViewsAnswers):
         bandwidth: Any = "median",
         n_components: Any = "auto",
         n_neighbors: str | int = "auto",
+        rows_per_landmark: int = 1,
         fuzziness: float = 2.0,
         reference_distance: str | float = "global",
         s_init: str | float = "auto",
@@ -243,6 +248,7 @@ class MultiViewPowerKMeans(SeveralViewsAnswers):
         self.bandwidth = bandwidth
         self.n_components = n_components
         self.n_neighbors = n_neighbors
+        self.rows_per_landmark = rows_per_landmark
         self.fuzziness = fuzziness
         self.reference_distance = reference_distance
         self.s_init = s_init

@@ -18,7 +18,14 @@ from powerkmeans.types import Views
 
 
 def prepare_features(views: Views, settings: Settings, seed: int) -> Prepared:
-    """Make the maps and apply them.
+    """Make the maps and apply them; a note tells of averages in place of rows."""
+    prepared, least = _prepared(views, settings, seed), settings.rows_per_landmark
+    averaged = f"rows_per_landmark={least}: landmarks are means of {least} rows or more, and fewer for it"
+    return prepared if least == 1 else prepared._replace(notes=(*prepared.notes, averaged))
+
+
+def _prepared(views: Views, settings: Settings, seed: int) -> Prepared:
+    """The maps, applied.
 
     Views are taken in the order of their names: sums over views have the same bits then in whatever order they are
     given. Metrics are applied here, and rows are never scaled again.
@@ -44,7 +51,8 @@ def _clearer(views: Views, chosen: tuple[ViewSettings, ...], settings: Settings,
         return _landmarks(views, chosen, settings, seed, "squared distances leave the range of float64")
     base = prepared.maps_of_rows[0].base
     if base.n_components <= 2 * FEW_NEIGHBORS:
-        return _landmarks(views, chosen, settings, seed, f"{base.n_components} rows are too few for a graph")
+        few = f"{base.n_components} landmarks are too few for a graph"
+        return _landmarks(views, chosen, settings, seed, few)
     said = (
         f"a graph and its halves agree on {base.agreement:.2f} of the clusters, and {base.purity:.2f} of the "
         "neighbours are of a row's own, beyond chance"

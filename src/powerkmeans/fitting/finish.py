@@ -24,17 +24,21 @@ from powerkmeans.types import Array, Engine, Iteration, Parameters, PassStatisti
 
 
 class Fitted(NamedTuple):
-    """A finished fit: its result, and for whoever judges it the task on all rows and the sums of the last pass."""
+    """A finished fit, and for whoever judges it the task on all rows and the sums of the last pass.
+
+    ``drawn`` are the clusters of the rows that the task has drawn.
+    """
 
     result: FitResult
     task: Task
     final: PassStatistics
+    drawn: Array
 
 
 def finish(views: Views, task: Task, runs: list[Run], best: int, critical: float | None) -> Fitted:
     """Label the samples by the run that is kept, number its clusters, the largest first, and measure its state."""
     found = runs[best].found
-    order, labels, n_used = _ordered(task, found)
+    order, labels, drawn, n_used = _ordered(task, found)
     parameters = Parameters(found.parameters.centers[order], found.parameters.view_weights)
     model = _model(views, task, parameters, found.s)
     final = _last_pass(task, model)
@@ -53,7 +57,7 @@ def finish(views: Views, task: Task, runs: list[Run], best: int, critical: float
         critical=critical,
         stream=None if problem.dual else _begun_stream(task, final, parameters),
     )
-    return Fitted(result, task, final)
+    return Fitted(result, task, final, drawn)
 
 
 @dataclass
@@ -65,8 +69,8 @@ class Tally(Sums):
 
 
 @told_part("labels of all rows")
-def _ordered(task: Task, found: SolverResult) -> tuple[Array, Array, int]:
-    """Which centroid comes where, the labels by their new places, and how many clusters have samples.
+def _ordered(task: Task, found: SolverResult) -> tuple[Array, Array, Array, int]:
+    """Which centroid comes where, labels by their new places, those of drawn rows, and how many have samples.
 
     Where rows are elsewhere there are no labels yet: whoever asks for them makes them.
     """
@@ -87,7 +91,7 @@ def _ordered(task: Task, found: SolverResult) -> tuple[Array, Array, int]:
     places = np.argsort(order).astype(labels.dtype)
     for part in _pieces(len(labels)):
         labels[part] = places[labels[part]]
-    return order, labels, int(np.sum(used))
+    return order, labels, places[firsts], int(np.sum(used))
 
 
 def _tallied(engine: Engine, inputs: PassInput) -> Tally:

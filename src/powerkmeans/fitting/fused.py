@@ -40,7 +40,7 @@ def prepare_fused(views: Views, chosen: tuple[ViewSettings, ...], settings: Sett
     if not all(varied):
         return without_constant(prepare_fused, views, varied, chosen, settings, seed)
     with told_part("graph built"):
-        (base,) = make_maps(joined, (sample,), (None,), chosen[:1], settings, seed)
+        (base,) = make_maps(joined, (sample,), (None,), chosen, settings, seed)
     mapped = _stored if not rows.elsewhere and _fits(rows, base, settings) else _mapped_in_passes
     with told_part(ROWS_MAPPED):
         prepared = mapped(rows, base, sample, settings)

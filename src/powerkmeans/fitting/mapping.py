@@ -10,10 +10,11 @@ import numpy as np
 
 from powerkmeans.compute.engine import open_engine
 from powerkmeans.compute.passes import search_of
-from powerkmeans.features.maps.base import BaseMap, MapRequest, Tools
+from powerkmeans.features.maps.base import Averaging, BaseMap, MapRequest, Tools
 from powerkmeans.features.maps.registry import MAPS
 from powerkmeans.features.size import check_map_memory, map_bytes
 from powerkmeans.fitting.clustering import cluster_features
+from powerkmeans.inputs.metric import COSINE
 from powerkmeans.inputs.settings import Settings, ViewSettings
 from powerkmeans.sources import is_source
 from powerkmeans.sources.joined import view_offsets
@@ -29,7 +30,10 @@ def make_maps(
     settings: Settings,
     seed: int,
 ) -> tuple[BaseMap, ...]:
-    """The maps of all views, if there is memory for them."""
+    """The maps of all views, if there is memory for them.
+
+    Of views that one map takes together, side by side, there is one sample, but the settings of each.
+    """
     n_clusters = settings.n_clusters
     _check_memory(views, samples, chosen, n_clusters)
     tools = Tools(
@@ -38,8 +42,9 @@ def make_maps(
         search_of(open_engine(settings.engine, views).passes),
     )
     maps = []
-    for index, (sample, bandwidth, one) in enumerate(zip(samples, bandwidths, chosen, strict=True)):
-        kind, alone = MAPS[one.feature_map], views.alone(index)
+    for index, (sample, bandwidth) in enumerate(zip(samples, bandwidths, strict=True)):
+        one, alone = chosen[index], views.alone(index)
+        kind = MAPS[one.feature_map]
         request = MapRequest(
             sample=sample,
             kernel=one.kernel,
@@ -54,10 +59,20 @@ def make_maps(
             n_clusters=n_clusters,
             n_neighbors=None if isinstance(settings.n_neighbors, str) else settings.n_neighbors,
             offsets=view_offsets(alone.arrays[0]),
+            averaging=_averaging(settings, chosen if kind.fuses else (one,), views.names[index]),
             tools=tools,
         )
         maps.append(kind.make(request))
     return tuple(maps)
+
+
+def _averaging(settings: Settings, chosen: tuple[ViewSettings, ...], view: str) -> Averaging | None:
+    """How landmarks of a map are averaged, if they are; ``chosen`` are the settings of its views."""
+    if settings.rows_per_landmark == 1:
+        return None
+    unit = tuple(one.metric == COSINE for one in chosen)
+    alone = settings.several and len(unit) == 1
+    return Averaging(settings.rows_per_landmark, unit, view if alone else None)
 
 
 def _in_blocks(engine: object, function: Callable[[Any], T], rows: Any) -> list[T]:
@@ -100,7 +115,7 @@ def _check_memory(
     views: Views, samples: tuple[RowSample, ...], chosen: tuple[ViewSettings, ...], n_clusters: int
 ) -> None:
     needed = {}
-    for name, array, sample, one in zip(views.names, views.arrays, samples, chosen, strict=True):
+    for name, array, sample, one in zip(views.names, views.arrays, samples, chosen, strict=False):
         kind = MAPS[one.feature_map]
         if kind.sized:
             size = _most_components(one, n_clusters, sample)

@@ -84,6 +84,7 @@ class Settings:
     engine: Any
     verbose: int
     advice: bool = True
+    rows_per_landmark: int = 1
     entropy: str | float = "auto"
     view_scaling: str | None = None
     view_baseline: str | None = None
@@ -100,6 +101,8 @@ class Settings:
             _check_metric(which, one)
         if any(MAPS[one.feature_map].fuses for one in views):
             self._check_fused(views)
+        if self.rows_per_landmark > 1:
+            self._check_landmarks(views)
         return views
 
     def _without_choice(self, views: tuple[ViewSettings, ...]) -> tuple[ViewSettings, ...]:
@@ -126,6 +129,20 @@ class Settings:
                 if getattr(other, name) != getattr(first, name)
             }
         return next((f"{name}={value!r}" for name, (value, usual) in given.items() if value != usual), None)
+
+    def _check_landmarks(self, views: tuple[ViewSettings, ...]) -> None:
+        """Reject averages of rows where there are no landmarks, or all rows are kept besides."""
+        given, kinds = f"rows_per_landmark={self.rows_per_landmark}", [MAPS[one.feature_map] for one in views]
+        if any(kind.dual for kind in kinds):
+            raise ValueError(
+                f"{given} averages landmarks, but feature_map='exact' keeps all training rows in the model. Use "
+                "feature_map='nystroem' or 'graph', or leave rows_per_landmark at 1."
+            )
+        if not any(kind.has_landmarks for kind in kinds):
+            raise ValueError(
+                f"{given} has no meaning with feature_map={views[0].feature_map!r}, which has no landmarks. Leave "
+                "it at 1, or use feature_map='nystroem' or 'graph'."
+            )
 
     def _too_few(self, views: tuple[ViewSettings, ...]) -> bool:
         """Whether there are no more landmarks than a row of a graph has neighbours."""
@@ -290,6 +307,7 @@ _CHECKS: dict[str, Check] = {
     "bandwidth": word_or(("median", "scale"), POSITIVE, "a finite number > 0"),
     "n_components": _AUTO_OR_COUNT,
     "n_neighbors": _AUTO_OR_COUNT,
+    "rows_per_landmark": integer(1),
     "membership": _membership,
     "fuzziness": real(lambda m: 1 < m < math.inf, "a finite number > 1"),
     "reference_distance": word_or(("global", "median", "within"), POSITIVE, "a finite number > 0"),

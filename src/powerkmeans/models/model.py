@@ -52,6 +52,11 @@ class Model:
         return self.maps[0].base.fuses
 
     @property
+    def n_training(self) -> int:
+        """How many rows it was fitted to, where a map keeps them all; else zero."""
+        return max((m.n_outputs for m in self.maps if m.dual), default=0)
+
+    @property
     def scores_outliers(self) -> bool:
         """Whether it tells how typical samples are: by their neighbours, or by a bounded membership."""
         return self.fuses or self.problem.membership.bounded

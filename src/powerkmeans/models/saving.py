@@ -77,14 +77,22 @@ def _naming(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def save_estimator(
-    estimator: Any, path: str | os.PathLike[str], extra: Any = None, *, overwrite: bool = False
+    estimator: Any,
+    path: str | os.PathLike[str],
+    extra: Any = None,
+    *,
+    overwrite: bool = False,
+    labels: bool = True,
 ) -> None:
     """Write a fitted estimator: its parameters, its fit, and the columns it knows.
 
-    ``extra`` is kept beside it for whoever wrote it: numbers, texts, arrays, in lists and dicts.
+    ``extra`` is kept beside it for whoever wrote it: numbers, texts, arrays, in lists and dicts. Without
+    ``labels`` the file has none, as that of a fit on a cluster.
     """
     free_target(path, overwrite=overwrite)  # told before any work is done
     header, arrays = pack_estimator(estimator, extra)
+    if not labels:
+        arrays["labels"] = arrays["labels"][:0]
     try:
         members = {name: announced(array) for name, array in arrays.items()}
         full, scope = check_announced(parse(dump(header)), members, VERSION)

@@ -142,7 +142,9 @@ class SplitDisplay:
         history, n_clusters = estimator.history_, estimator.n_clusters
         if n_clusters == 1:
             raise ValueError("The model has one cluster: nothing separates.")
-        sizes = np.bincount(estimator.labels_, minlength=n_clusters)
+        labels, stream = estimator.labels_, estimator._fit.stream
+        unlabelled = len(labels) == 0 and stream is not None  # by its file, or on a cluster
+        sizes = stream.sums.sizes if unlabelled else np.bincount(labels, minlength=n_clusters)
         moves = estimator.restarts_[estimator.best_restart_]["n_moves"]
         return cls(history["groups"], history["s"], sizes=sizes, n_moves=moves).plot(ax)
 

@@ -35,7 +35,7 @@ def run(options: dict[str, Any]) -> None:
         return
     estimator = bundle.estimator
     clusters_of = counted(estimator.n_clusters, "cluster")
-    about = f"{len(estimator.labels_):,} samples · {clusters_of} · {_membership(estimator)}"
+    about = f"{estimator.n_samples_seen_:,} samples · {clusters_of} · {_membership(estimator)}"
     terminal.show(heading(type(estimator).__name__, about), facts(_facts(bundle)))
     terminal.show(cluster_table(_sizes(bundle), bundle.found.get("n_noise", 0)))
     if views is not None:
@@ -125,7 +125,7 @@ def _as_json(bundle: PreparedModel, views: dict[str, Any] | None, clusters: Any)
     return {
         "estimator": type(model).__name__,
         "parameters": {name: _plain(value) for name, value in model.get_params(deep=False).items()},
-        "n_samples": len(model.labels_),
+        "n_samples": model.n_samples_seen_,
         "feature_map": model.feature_map_,
         "membership": _membership(model),
         "cluster_sizes": _sizes(bundle),

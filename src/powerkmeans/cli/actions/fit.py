@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from powerkmeans.advice.totals import about_totals
 from powerkmeans.cli.actions.estimate import estimate, show_estimate
 from powerkmeans.cli.actions.summary import show_summary
 from powerkmeans.cli.answers import (
@@ -92,6 +93,8 @@ def fit_and_write(
     checkpoint = options.get("checkpoint")
     estimator = watch.time("fit", lambda: fit_estimator(inputs, parameters, terminal, checkpoint))
     bundle = watch.time("describe", lambda: described(estimator, inputs, reading, options["outliers"], terminal))
+    if estimator.advice:
+        terminal.note_all(about_counts(estimator, inputs, reading))
     if options.get("no_ids"):
         bundle = without_ids(bundle)
     start = time.perf_counter()
@@ -105,6 +108,21 @@ def fit_and_write(
         )
     watch.seconds["write"] = time.perf_counter() - start
     show_summary(bundle, inputs, plan.outputs, watch.seconds, terminal)
+
+
+def about_counts(estimator: Any, inputs: Inputs, reading: InputOptions) -> list[str]:
+    """What there is to say of counts whose totals the clusters follow.
+
+    The fit says it of rows as it sees them; after columns were scaled, those of the file have to be asked.
+    """
+    if not scales_columns(inputs.scale) or reading.total is not None or reading.log:
+        return []
+    found = []
+    for cells in inputs.samples.views.values():
+        assert cells is not None
+        present = ~np.any(np.isnan(cells.numbers), axis=1)
+        found.append(about_totals(cells.numbers[present], estimator.labels_[present]))
+    return [text[0].upper() + text[1:] for text in found if text is not None]
 
 
 def described(

@@ -159,6 +159,20 @@ class Tools:
 
 
 @dataclass(frozen=True)
+class Averaging:
+    """How landmarks are averaged.
+
+    least : distinct rows that each is the mean of, or more
+    unit : whether rows of a view have unit length, as means have then; one for each view
+    view : the name of the view, for messages; none for all together
+    """
+
+    least: int
+    unit: tuple[bool, ...]
+    view: str | None = None
+
+
+@dataclass(frozen=True)
 class MapRequest:
     """What a map is made from.
 
@@ -170,6 +184,7 @@ class MapRequest:
     n_clusters, n_neighbors : as set; None leaves the neighbours to the map
     automatic : whether ``n_components`` is that of ``"auto"``, which a kind may go beyond
     offsets : columns at which views begin and end, where there are several side by side
+    averaging : how landmarks are averaged; None for rows as they are
     tools : what work on the sample is done with
     """
 
@@ -186,6 +201,7 @@ class MapRequest:
     n_neighbors: int | None = None
     automatic: bool = False
     offsets: tuple[int, ...] = ()
+    averaging: Averaging | None = None
     tools: Tools = field(default_factory=Tools)
 
     @property
@@ -210,11 +226,13 @@ class MapKind:
 
     map_class : the class of the maps that it makes
     sized : whether ``n_components`` means anything to it
+    has_landmarks : whether its maps keep rows, which may be averages instead
     learns_from_streams : whether a model goes on from further rows; not if it keeps the training rows
     """
 
     map_class: ClassVar[type[BaseMap]]
     sized: ClassVar[bool] = True
+    has_landmarks: ClassVar[bool] = False
     learns_from_streams: ClassVar[bool] = True
 
     @property

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array
 
+from powerkmeans.features.averages import landmark_rows
 from powerkmeans.features.graph.agreement import Judgement
 from powerkmeans.features.graph.build import GraphSize, Rows
 from powerkmeans.features.graph.choice import Chosen, clearest_graph, plain_graph
@@ -18,7 +19,6 @@ from powerkmeans.features.graph.neighbours import FEW_NEIGHBORS, Neighbours, nei
 from powerkmeans.features.graph.placing import Placing, origin_of
 from powerkmeans.features.maps.base import BaseMap, MapKind, MapRequest, MapWords, check_columns
 from powerkmeans.features.maps.packing import ArrayEntry, Packing, PlainEntry
-from powerkmeans.support.draws import subsample
 from powerkmeans.support.precision import HALF_THE_DIGITS
 from powerkmeans.types import Array, Float64Array, device_of
 
@@ -188,14 +188,14 @@ class GraphMap(BaseMap):
             return "weights must add up to 1"
         if not (self.agreement <= 1 and self.purity <= 1) or self.n_pieces > self.n_components:
             return "agreement or purity is above 1, or n_pieces above the number of landmarks"
-        if self.n_neighbors > self.landmarks.shape[0]:
-            return "it has fewer landmarks than neighbours of a row"
         return self._flaw_of_landmarks(n_marks)
 
     def _flaw_of_landmarks(self, n_marks: int) -> str | None:
         if self.sparse and (self.projected or not _in_order(self.landmarks)):
             return "data, indices and indptr are no sparse rows"
         placed, end = self.placed, self.placing.placed_offsets[-1]
+        if self.n_neighbors > placed.rows.shape[0]:
+            return "it has fewer landmarks than neighbours of a row"
         if placed.rows.shape[1] != end + n_marks:
             return f"landmarks must have {end + n_marks} columns"
         marks = placed.present(placed.rows) if n_marks else np.ones((1, 1))
@@ -236,16 +236,17 @@ class GraphKind(MapKind):
     """One graph of landmarks for all views."""
 
     map_class = GraphMap
+    has_landmarks = True
     build = staticmethod(clearest_graph)
 
     def make(self, request: MapRequest) -> GraphMap:
         sample = request.sample
         offsets = request.offsets or (0, request.n_columns)
-        drawn = subsample(sample, request.n_components, request.stream("landmarks")).views[0]
+        drawn = landmark_rows(request, request.n_components)
         rows = Rows(sample.views[0], sample.weight, request.tools)
         count = request.n_neighbors
         size = GraphSize(drawn.shape[0], count or FEW_NEIGHBORS, request.n_clusters, fixed=count is not None)
-        placing = Placing(origin_of(rows.X, offsets), offsets)
+        placing = Placing(origin_of(rows.X if request.averaging is None else drawn, offsets), offsets)
         return map_of(self.build(rows, placing, drawn, size, request.stream("agreement")))
 
     def kernels(self) -> tuple[str, ...]:

@@ -7,6 +7,8 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from powerkmeans.features.averages import landmark_rows
+from powerkmeans.features.graph.placing import origin_of
 from powerkmeans.features.kernels import KERNELS
 from powerkmeans.features.map_error import GOOD_ERROR, examined_size, kernel_error
 from powerkmeans.features.maps.base import BaseMap, MapKind, MapRequest, MapWords, check_columns
@@ -119,8 +121,9 @@ def make_nystroem(origin: Float64Array, rows: Array, kernel: str, bandwidth: flo
 def _with_landmarks(request: MapRequest, size: int) -> NystroemMap:
     """The map of so many landmarks; fewer are some of more."""
     assert request.bandwidth is not None
-    (landmarks,) = subsample(request.sample, size, request.stream("landmarks")).views
-    return make_nystroem(request.origin(), landmarks, request.kernel, request.bandwidth)
+    rows = landmark_rows(request, size)
+    origin = request.origin() if request.averaging is None else origin_of(rows, (0, request.n_columns))
+    return make_nystroem(origin, rows, request.kernel, request.bandwidth)
 
 
 def _error(request: MapRequest, base: NystroemMap) -> float:
@@ -139,6 +142,7 @@ class NystroemKind(MapKind):
     """As many landmarks as frequencies would have outputs, more where rows are few, and where those lose much."""
 
     map_class = NystroemMap
+    has_landmarks = True
 
     def make(self, request: MapRequest) -> NystroemMap:
         if not request.automatic:
@@ -146,7 +150,8 @@ class NystroemKind(MapKind):
         of_data = request.n_clusters, request.sample.n_distinct, request.n_columns
         first, most = first_landmarks(*of_data), most_landmarks(*of_data)
         base = _with_landmarks(request, first)
-        if not first < min(most, len(request.sample.weight)):
+        least = 1 if request.averaging is None else request.averaging.least
+        if not first < min(most, len(request.sample.weight) // least):
             return base
         size = grown(first, _error(request, base), most)
         return base if size == first else _with_landmarks(request, size)

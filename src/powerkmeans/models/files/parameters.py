@@ -17,7 +17,7 @@ from powerkmeans.types import Array
 _MAY_LACK = {"engine", "random_state"}
 # these came after the first files of version 2, which are read with their defaults; defaults are not written, so
 # that who wrote those files reads new ones too
-_LATER = {"advice", "metric", "n_neighbors"}
+_LATER = {"advice", "metric", "n_neighbors", "rows_per_landmark"}
 
 
 def kept_parameters(estimator: Any) -> dict[str, Any]:
