@@ -19,6 +19,7 @@ from powerkmeans.estimators.base import PowerKMeansBase
 from powerkmeans.estimators.explain import explain_views
 from powerkmeans.features.maps.exact import PRECOMPUTED
 from powerkmeans.inputs.tables import filled_rows
+from powerkmeans.support.install import install_line
 from powerkmeans.support.values import flag, listed, shown
 from powerkmeans.support.warn import warn_caller
 from powerkmeans.types import Array
@@ -135,7 +136,7 @@ def _views(data: Any, use_rep: Any) -> tuple[dict[str, View], bool]:
         return _views_of_mudata(data, use_rep), True
     raise TypeError(
         f"cluster takes an AnnData or a MuData, got a {type(data).__name__}. Both come with "
-        "pip install 'powerkmeans[sc]'; for arrays and data frames use the estimators."
+        f"{install_line('sc')}; for arrays and data frames use the estimators."
     )
 
 

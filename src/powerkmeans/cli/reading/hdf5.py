@@ -12,7 +12,7 @@ from scipy.sparse import csc_array, csr_array
 from powerkmeans.cli.errors import UserError, listed, near
 from powerkmeans.cli.memory import check_room
 from powerkmeans.cli.table import Ids, Request, Table, checked_header, checked_ids
-from powerkmeans.sources.columns import needed
+from powerkmeans.support.install import needed
 
 MATRIX = "X"
 
