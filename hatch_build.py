@@ -67,5 +67,5 @@ def platform_tag(name: str) -> str:
 
 
 def index_page(readme: str) -> str:
-    """The README without pictures of the project, and with links into it as plain text: they lead nowhere there."""
+    """The README without pictures of the project, and with links into it as plain text."""
     return _LINK.sub(r"\1", _PICTURE.sub("", readme))

@@ -28,8 +28,8 @@ def needed(module: str, extra: str | None, purpose: str = "to read such data", p
 def install_line(extra: str) -> str:
     """The command that installs what an extra of powerkmeans brings.
 
-    From an index that is the extra itself. Beside a clone or a file, which may be gone or would be installed anew, it
-    is the packages of the extra, by their names.
+    From an index that is the extra itself. Beside a clone or a file, which may be gone or would be installed anew,
+    it is the packages of the extra, by their names.
     """
     try:
         installed = metadata.distribution(_NAME)
@@ -40,7 +40,7 @@ def install_line(extra: str) -> str:
 
 
 def pip_line(*requirements: str) -> str:
-    """The command that installs requirements for the Python that runs, with a path if ``pip`` is that of another."""
+    """The command that installs requirements for this Python, with its path if ``pip`` is that of another."""
     found = shutil.which("pip")
     own = found is not None and Path(found).parent == Path(sys.executable).parent
     pip = "pip" if own else f"{_quoted_path(sys.executable)} -m pip"
