@@ -36,18 +36,18 @@ $(VENV)/.dev: pyproject.toml $(NATIVE) | $(BIN)/python
 	$(INSTALL)
 	@touch $@ $(VENV)/.run $(VENV)/.demo
 
+# jobs that share the cores get one thread each, or their waiting threads take the time of the others; what is
+# about threads is run with two before that. The rows of the demo are too few for a second thread.
+threads = OPENBLAS_NUM_THREADS=$(1) OMP_NUM_THREADS=$(1)
+
 demo: $(VENV)/.demo  ## cluster views of the handwritten digits, clean and spoilt; tables, labels, a report and pictures
-	$(BIN)/python examples/views.py
+	$(call threads,1) $(BIN)/python examples/views.py
 	@echo
-	$(BIN)/python examples/digits.py
+	$(call threads,1) $(BIN)/python examples/digits.py
 	@echo
 	@echo "Your own file:   $(BIN)/powerkmeans fit yours.csv --id name -k 3"
 	@echo "The report:      open demo_output/views.html in a browser"
 	@echo "How to go on:    docs/start.md, docs/command_line.md; make docs builds the site"
-
-# jobs that share the cores get one thread each, or their waiting threads take the time of the others; what is
-# about threads is run with two before that
-threads = OPENBLAS_NUM_THREADS=$(1) OMP_NUM_THREADS=$(1)
 
 # neighbouring tests share fitted models, so they stay in one job until the other has nothing left
 jobs = --numprocesses $(JOBS) --dist worksteal
