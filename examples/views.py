@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -95,7 +96,7 @@ def show(step: Step, results: list[dict[str, float]]) -> dict[str, float]:
     weights = "  ".join(f"{mean[n]:7.3f}" if n in mean else " " * 7 for n in names)
     blank = np.isnan(mean["auc"])
     found = " " * 26 if blank else f"{mean['score_genuine']:8.3f}{mean['score_outlier']:10.3f}{mean['auc']:8.3f}"
-    print(f"{step.name:31s}{mean['ours']:6.3f}  {mean['kmeans']:8.3f}    {weights}  {found}")
+    print(f"{step.name:31s}{mean['ours']:6.3f}  {mean['kmeans']:8.3f}    {weights}  {found}".rstrip(), flush=True)
     return mean
 
 
@@ -173,11 +174,13 @@ def main() -> int:
     print(f"Handwritten digits, {len(y)} samples, 10 clusters; means of {arguments.seeds} seeds.")
     print(f"{'':31s}   accuracy         weights of the views          outlier score, median")
     print(f"{'':31s}  ours   k-means     pixels  strokes    noise     digits  shuffled  AUC")
+    asked = [(step, y, seed) for step in all_steps for seed in range(arguments.seeds)]
+    # a process per core, which fits on one thread: the answers are the same
+    done = Parallel(n_jobs=-1, return_as="generator")(delayed(measure)(*one) for one in asked)
     means = {}
-    with Parallel(n_jobs=-1) as jobs:  # a process per core, which fits on one thread: the answers are the same
-        for step in all_steps:
-            fits = jobs(delayed(measure)(step, y, seed) for seed in range(arguments.seeds))
-            means[step.name] = show(step, [result for _, result in fits])
+    for step in all_steps:
+        fits = list(islice(done, arguments.seeds))
+        means[step.name] = show(step, [result for _, result in fits])
     print("Accuracy counts the digits alone. k-means gets all columns, missing ones at their mean.\n")
 
     last, model = all_steps[-1], fits[0][0]
