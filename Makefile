@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: demo test test-cluster test-studies test-processors test-emulated test-sanitized test-threadpoolctl lint format bench bench-processors bench-speedups bench-ablation bench-scaling bench-cluster bench-startup bench-peers bench-starts bench-noise bench-noise-columns bench-graph bench-neighbors bench-graph-rules bench-map-scaling bench-raw bench-profile bench-choose-k bench-report noise study theorems paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures docs dist dist-test clean help
+.PHONY: demo test test-cluster test-studies test-processors test-emulated test-sanitized test-threadpoolctl lint format bench bench-processors bench-speedups bench-ablation bench-scaling bench-cluster bench-startup bench-peers bench-starts bench-noise bench-noise-columns bench-graph bench-neighbors bench-graph-rules bench-map-scaling bench-raw bench-profile bench-choose-k bench-report noise study theorems paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures docs dist wheels wheels-test dist-test clean help
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -17,26 +17,37 @@ $(BIN)/python:
 
 NATIVE := hatch_build.py $(wildcard src/powerkmeans/compute/native/build.py src/powerkmeans/compute/native/cpp/*.[hc]*)
 
+# the kernels are compiled while pip unpacks what others made; Python compiles the modules that are imported, not all
+INSTALL = $(BIN)/python src/powerkmeans/compute/native/build.py & HATCH_BUILD_NO_HOOKS=true $(BIN)/python -m pip install \
+	--quiet --disable-pip-version-check --no-compile --editable '.[$(EXTRAS)]' && wait
+
+$(VENV)/.demo: EXTRAS = cli,plot
 $(VENV)/.demo: pyproject.toml $(NATIVE) | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[cli,plot]'
+	$(INSTALL)
 	@touch $@
 
+$(VENV)/.run: EXTRAS = plot,test
 $(VENV)/.run: pyproject.toml $(NATIVE) | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plot,test]'
+	$(INSTALL)
 	@touch $@ $(VENV)/.demo
 
+$(VENV)/.dev: EXTRAS = dev
 $(VENV)/.dev: pyproject.toml $(NATIVE) | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(INSTALL)
 	@touch $@ $(VENV)/.run $(VENV)/.demo
 
-demo: $(VENV)/.demo  ## cluster views of the handwritten digits, clean and spoilt; tables, labels, a report and pictures
-	$(BIN)/python examples/views.py
-	@echo
-	$(BIN)/python examples/digits.py
-
 # jobs that share the cores get one thread each, or their waiting threads take the time of the others; what is
-# about threads is run with two before that
+# about threads is run with two before that. The rows of the demo are too few for a second thread.
 threads = OPENBLAS_NUM_THREADS=$(1) OMP_NUM_THREADS=$(1)
+
+demo: $(VENV)/.demo  ## cluster views of the handwritten digits, clean and spoilt; tables, labels, a report and pictures
+	$(call threads,1) $(BIN)/python examples/views.py
+	@echo
+	$(call threads,1) $(BIN)/python examples/digits.py
+	@echo
+	@echo "Your own file:   $(BIN)/powerkmeans fit yours.csv --id name -k 3"
+	@echo "The report:      open demo_output/views.html in a browser"
+	@echo "How to go on:    docs/start.md, docs/command_line.md; make docs builds the site"
 
 # neighbouring tests share fitted models, so they stay in one job until the other has nothing left
 jobs = --numprocesses $(JOBS) --dist worksteal
@@ -165,8 +176,9 @@ paper-figures: $(VENV)/.run  ## the paper's figures alone
 theorems: $(VENV)/.run  ## do the paper's theorems hold? verdicts with numbers, in minutes
 	$(BIN)/python -m benchmarks.theorems
 
+$(VENV)/.docs: EXTRAS = docs
 $(VENV)/.docs: pyproject.toml $(NATIVE) | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	$(INSTALL)
 	@touch $@
 
 docs: $(VENV)/.docs  ## the documentation site, in docs/_build/html; a warning is an error
@@ -176,6 +188,19 @@ docs: $(VENV)/.docs  ## the documentation site, in docs/_build/html; a warning i
 dist: $(VENV)/.dev  ## build the wheel and the source archive
 	rm -rf dist
 	$(BIN)/python -m build --quiet
+
+$(VENV)/.release: EXTRAS = release
+$(VENV)/.release: pyproject.toml $(NATIVE) | $(BIN)/python
+	$(INSTALL)
+	@touch $@
+
+wheels: $(VENV)/.release  ## the source archive, a wheel for any system, wheels with kernels for x86_64 and aarch64, all checked
+	rm -rf dist
+	$(BIN)/python release/wheels.py --into dist
+
+wheels-test: $(VENV)/.release  ## install the wheels of make wheels in clean environments, run those of other machines by emulators
+	$(BIN)/python release/trial.py dist/*.whl
+	$(BIN)/python tests/emulated.py dist/*manylinux*.whl
 
 dist-test: dist  ## install the wheel in a clean environment and run the tests on it
 	rm -rf $(VENV)-dist && $(PYTHON) -m venv $(VENV)-dist

@@ -1,35 +1,71 @@
-"""Build hook: compile the kernels if there is a C++ compiler, and carry on without them if there is none."""
+"""Build hooks: compile the kernels if there is a C++ compiler, and make the README fit for an index page."""
 
 from __future__ import annotations
 
+import platform
+import re
 import runpy
 import sysconfig
+import tempfile
 from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 KERNELS = Path("src/powerkmeans/compute/native")
 
+# [text](place) and ![picture](place), where the place is a file of the project
+_PICTURE = re.compile(r"!\[[^\]]*\]\((?![a-z]+:)[^)]*\)\n*")
+_LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?![a-z]+:)[^)]*\)")
+
 
 class KernelBuildHook(BuildHookInterface):
-    """Adds the compiled libraries to wheels, and to the source tree of editable installs."""
+    """Puts the compiled libraries into wheels, and into the source tree of editable installs."""
 
     PLUGIN_NAME = "custom"
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Compile, or say why not."""
-        if self.target_name != "wheel":
-            return
         build = runpy.run_path(str(Path(self.root) / KERNELS / "build.py"))
-        reason = build["compile_libraries"](build["FOLDER"])
+        self.made = tempfile.TemporaryDirectory()
+        folder = build["FOLDER"] if version == "editable" else Path(self.made.name)
+        reason = build["compile_libraries"](folder)
         if reason is not None:
             self.app.display_warning(f"powerkmeans is installed without compiled kernels: {reason}")
             return
         build_data["pure_python"] = False
-        build_data["tag"] = f"py3-none-{_platform_tag()}"
-        build_data["artifacts"].append(str(KERNELS / "cpp" / "*.so"))
+        build_data["tag"] = f"py3-none-{platform_tag(sysconfig.get_platform())}"
+        if version != "editable":
+            build_data["force_include"] |= placed(folder)
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        """Forget what the wheel has now."""
+        self.made.cleanup()
 
 
-def _platform_tag() -> str:
-    return sysconfig.get_platform().replace("-", "_").replace(".", "_")
+class ReadmeHook(MetadataHookInterface):
+    """The README as the long description."""
+
+    PLUGIN_NAME = "custom"
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        """Set what ``dynamic`` in pyproject.toml promises."""
+        text = (Path(self.root) / "README.md").read_text(encoding="utf-8")
+        metadata["readme"] = {"content-type": "text/markdown", "text": index_page(text)}
+
+
+def placed(folder: Path) -> dict[str, str]:
+    """Where in a wheel each library of a folder goes."""
+    inside = KERNELS.relative_to("src") / "cpp"
+    return {str(library): str(inside / library.name) for library in sorted(folder.glob("*.so"))}
+
+
+def platform_tag(name: str) -> str:
+    """The platform of a wheel from Python's name for it; a library is for one processor, never for two."""
+    return re.sub(r"[-.]", "_", name.replace("universal2", platform.machine()))
+
+
+def index_page(readme: str) -> str:
+    """The README without pictures of the project, and with links into it as plain text."""
+    return _LINK.sub(r"\1", _PICTURE.sub("", readme))

@@ -20,6 +20,9 @@ from sklearn.manifold import TSNE
 
 from powerkmeans import KernelPowerKMeans
 from powerkmeans.metrics import clustering_accuracy, normalized_mutual_info, purity
+from powerkmeans.support.install import install_line
+
+Estimator = KMeans | KernelPowerKMeans
 
 # colour-blind safe (Paul Tol's muted scheme and grey)
 COLOURS = [
@@ -45,59 +48,44 @@ def two_views(images: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray,
 
 
 def score(
-    name: str, fit: Callable[[int], np.ndarray], y: np.ndarray, seeds: int, cost: Callable[[], float]
-) -> list[float]:
-    """Fit once a seed, print one line of means, return the costs."""
-    rows, costs = [], []
+    name: str, make: Callable[[int], Estimator], X: np.ndarray, y: np.ndarray, seeds: int
+) -> list[Estimator]:
+    """Fit once a seed, print one line of means, return the fitted models."""
+    models, rows = [], []
     for seed in range(seeds):
         start = time.perf_counter()
-        labels = fit(seed)
+        models.append(make(seed).fit(X))
         seconds = time.perf_counter() - start
-        costs.append(cost())
+        labels = models[-1].labels_
         rows.append([m(y, labels) for m in (clustering_accuracy, normalized_mutual_info, purity)] + [seconds])
     acc, nmi, pur, seconds = np.mean(rows, axis=0)
-    spread = np.std(rows, axis=0)[0]
-    print(f"{name:34s} {acc:.3f} ±{spread:.3f}  {nmi:.3f}  {pur:.3f}  {np.mean(costs):9.2f}  {seconds:6.2f} s")
-    return costs
+    spread, cost = np.std(rows, axis=0)[0], np.mean([model.inertia_ for model in models])
+    print(f"{name:34s} {acc:.3f} ±{spread:.3f}  {nmi:.3f}  {pur:.3f}  {cost:9.2f}  {seconds:6.2f} s")
+    return models
 
 
 def compare(X: np.ndarray, y: np.ndarray, seeds: int) -> tuple[KernelPowerKMeans, dict[str, list[float]]]:
     """Run all methods; return the first fitted model and the costs that starts reach without a kernel."""
     print(f"{'':34s} ACC           NMI    Purity  objective   time   (means of {seeds} seeds)")
-    last: dict[str, object] = {}
 
-    def plain(n_init: int) -> Callable[[int], np.ndarray]:
-        def fit(seed: int) -> np.ndarray:
-            last["model"] = KMeans(10, n_init=n_init, random_state=seed).fit(X)
-            return last["model"].labels_
+    def plain(n_init: int) -> Callable[[int], Estimator]:
+        return lambda seed: KMeans(10, n_init=n_init, random_state=seed)
 
-        return fit
+    def ours(**parameters: object) -> Callable[[int], Estimator]:
+        return lambda seed: KernelPowerKMeans(10, random_state=seed, **parameters)
 
-    def ours(**parameters: object) -> Callable[[int], np.ndarray]:
-        def fit(seed: int) -> np.ndarray:
-            last["model"] = KernelPowerKMeans(10, random_state=seed, **parameters).fit(X)
-            return last["model"].labels_
+    def costs(models: list[Estimator], make: Callable[[int], Estimator]) -> list[float]:
+        more = [make(seed).fit(X) for seed in range(seeds, 4 * seeds)]
+        return [model.inertia_ for model in models + more]
 
-        return fit
-
-    def cost() -> float:
-        return float(last["model"].inertia_)
-
-    score("k-means, 1 run", plain(1), y, seeds, cost)
-    score("k-means, best of 10 runs", plain(10), y, seeds, cost)
-    score("power k-means (no kernel)", ours(feature_map="identity"), y, seeds, cost)
-    score("landmarks of a kernel", ours(feature_map="nystroem"), y, seeds, cost)
-    score("a graph of landmarks (default)", ours(), y, seeds, cost)
+    once, power = plain(1), ours(feature_map="identity")
+    once_fitted = score("k-means, 1 run", once, X, y, seeds)
+    score("k-means, best of 10 runs", plain(10), X, y, seeds)
+    power_fitted = score("power k-means (no kernel)", power, X, y, seeds)
+    score("landmarks of a kernel", ours(feature_map="nystroem"), X, y, seeds)
+    model = score("a graph of landmarks (default)", ours(), X, y, seeds)[0]
     print("Objective: sum of squared distances to the nearest centroid, in each method's own feature space.")
-
-    model = KernelPowerKMeans(10, random_state=0).fit(X)
-    starts = range(4 * seeds)
-    power = [KernelPowerKMeans(10, feature_map="identity", random_state=s).fit(X) for s in starts]
-    costs = {
-        "k-means, 1 run": [KMeans(10, n_init=1, random_state=s).fit(X).inertia_ for s in starts],
-        "power k-means": [m.inertia_ for m in power],
-    }
-    return model, costs
+    return model, {"k-means, 1 run": costs(once_fitted, once), "power k-means": costs(power_fitted, power)}
 
 
 def draw(
@@ -113,7 +101,7 @@ def draw(
     plt.rcParams.update({"font.size": 10, "axes.spines.top": False, "axes.spines.right": False})
     figure, (left, middle, right) = plt.subplots(1, 3, figsize=(14, 4.8), width_ratios=[1.5, 1, 0.9])
 
-    plane = TSNE(init="pca", random_state=0).fit_transform(X)
+    plane = TSNE(init="pca", max_iter=500, random_state=0).fit_transform(X)
     for j in range(model.n_clusters):
         mine = model.labels_ == j
         left.scatter(*plane[mine].T, s=7, color=COLOURS[j], alpha=0.6, linewidths=0)
@@ -167,7 +155,7 @@ def main() -> int:
     try:
         draw(model, X, images, costs, arguments.output / "digits.png")
     except ImportError:
-        print("No picture: matplotlib is missing; pip install 'powerkmeans[plot]'", file=sys.stderr)
+        print(f"No picture: matplotlib is missing; {install_line('plot')}", file=sys.stderr)
         return 1
     print(f"Labels and picture written to {arguments.output}/: digits_labels.csv, digits.png")
     return 0

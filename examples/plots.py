@@ -31,6 +31,7 @@ from powerkmeans.plotting import (
     SplitDisplay,
     ViewContributionDisplay,
 )
+from powerkmeans.support.install import install_line
 from views import Step, steps
 
 
@@ -158,7 +159,7 @@ def main() -> int:
     try:
         import matplotlib as mpl
     except ImportError:
-        print("No pictures: matplotlib is missing; pip install 'powerkmeans[plot]'", file=sys.stderr)
+        print(f"No pictures: matplotlib is missing; {install_line('plot')}", file=sys.stderr)
         return 1
     mpl.use("Agg")
     import matplotlib.pyplot as plt

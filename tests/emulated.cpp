@@ -1,12 +1,20 @@
 // Every compiled function on fixed numbers, whose results are printed: the same on any processor, up to rounding.
+// The functions are compiled in, or those of a library with LIBRARY defined.
 
 #include <cstdio>
 #include <string>
 #include <utility>
+#include <vector>
 
+#ifdef LIBRARY
+#include "arguments.h"
+extern "C" int64_t pass_float32(const Pass*), pass_float64(const Pass*);
+extern "C" int64_t nearest(const Search*), landmarks(const LandmarkMap*);
+#else
 #include "landmarks.cpp"
 #include "nearest.cpp"
 #include "pass.cpp"
+#endif
 
 namespace {
 
@@ -34,6 +42,9 @@ void print(const std::string& name, const std::vector<T>& values) {
 
 const char* name_of(float) { return "float32"; }
 const char* name_of(double) { return "float64"; }
+
+int64_t run(const Pass& pass, float) { return pass_float32(&pass); }
+int64_t run(const Pass& pass, double) { return pass_float64(&pass); }
 
 // One view as a pass sees it, and all that it points to.
 template <class Real>
@@ -68,7 +79,7 @@ void sums(const std::string& title, double s, bool possibilistic, bool raw, bool
   std::vector<double> mass(2 * k), scatter(2 * k), residual(2 * k), sizes(k), totals(2);
   const Pass pass{n, k, 2, s == 0, possibilistic, 1e-3, s == 0 ? -1 : s, 2, views, weight.data(), moment.data(),
                   mass.data(), scatter.data(), residual.data(), sizes.data(), totals.data()};
-  if (Worker<Real>(pass).run() != -1) std::printf("out of range\n");
+  if (run(pass, Real()) != -1) std::printf("out of range\n");
   const std::string start = std::string(name_of(Real())) + " " + title + " ";
   print(start + "moment", moment), print(start + "mass", mass), print(start + "scatter", scatter);
   if (possibilistic) print(start + "residual", residual);
@@ -82,7 +93,7 @@ void sums(const std::string& title, double s, bool possibilistic, bool raw, bool
   for (const auto& [answer, answers] : asked) {
     Pass question = pass;
     question.answer = answer, question.answers = answers;
-    if (Worker<Real>(question).run() != -1) std::printf("out of range\n");
+    if (run(question, Real()) != -1) std::printf("out of range\n");
   }
   print(start + "labels", labels), print(start + "distances", distances);
   print(start + "probabilities", probabilities);
@@ -114,7 +125,7 @@ void search(int64_t n_views, bool missing) {
   std::vector<uint8_t> itself(n);
   const Search given{n, m, D, n_views, r, r + 1, 1e-15, 1e-8, offsets, scale, typical, rows.data(), landmarks.data(),
                      index.data(), share.data(), itself.data(), reach.data(), 3, loading.data(), features.data()};
-  if (find_nearest(given) != -1) std::printf("out of range\n");
+  if (nearest(&given) != -1) std::printf("out of range\n");
   const std::string start = "float64 nearest of " + std::to_string(n_views) + (missing ? " missing " : " ");
   print(start + "index", index), print(start + "share", share), print(start + "reach", reach);
   print(start + "features", features);
@@ -131,7 +142,7 @@ void kernels(bool single) {
   void* out = single ? static_cast<void*>(narrow.data()) : features.data();
   const LandmarkMap map{n, d, m, p, 0, single, 0.8, rows.data(), origin.data(), landmark.data(), normalization.data(),
                         mean.data(), out};
-  if (map_by_landmarks(map) != -1) std::printf("out of range\n");
+  if (landmarks(&map) != -1) std::printf("out of range\n");
   if (single)
     print("float32 kernels at landmarks", narrow);
   else

@@ -12,6 +12,7 @@ import pytest
 from command_helpers import LANDMARKS, K, N, ids, leftovers, rows, write_csv
 
 from powerkmeans.models import saving
+from powerkmeans.support.install import install_line
 
 USAGE, DATA, OUTPUT = 2, 3, 4
 
@@ -413,14 +414,14 @@ def test_what_is_missing_is_named_with_the_way_to_install_it(fails, tmp_path, mo
             raise ImportError(f"No module named {name!r}")
         return real(name, package)
 
-    monkeypatch.setattr("powerkmeans.sources.columns.import_module", without)
+    monkeypatch.setattr("powerkmeans.support.install.import_module", without)
     for name, extra in (("t.parquet", "arrow"), ("t.feather", "arrow"), ("t.h5ad", "h5ad"), ("t.h5mu", "h5ad")):
         text(tmp_path, "x", name)
-        assert f'pip install "powerkmeans[{extra}]"' in fails(5, "fit", name, "-k", K)
+        assert install_line(extra) in fails(5, "fit", name, "-k", K)
     (tmp_path / "t.zarr").mkdir()
-    assert 'pip install "powerkmeans[zarr]"' in fails(5, "fit", "t.zarr", "-k", K)
+    assert install_line("zarr") in fails(5, "fit", "t.zarr", "-k", K)
     text(tmp_path, "a\n1\n", "t.csv")
-    assert 'pip install "powerkmeans[arrow]"' in fails(5, "fit", "t.csv", "-k", K, "--format", "parquet")
+    assert install_line("arrow") in fails(5, "fit", "t.csv", "-k", K, "--format", "parquet")
 
 
 def test_an_error_nobody_thought_of_is_still_a_sentence(fails, table, monkeypatch):

@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 from command_helpers import leftovers
 
+from powerkmeans.support.install import install_line
+
 SOURCE = Path(__file__).parents[2] / "src"
 COMMAND = [sys.executable, "-m", "powerkmeans"]
 # a fit that never ends by itself, told on stderr once it has begun
@@ -132,9 +134,7 @@ def test_without_click_the_way_to_install_it_is_told(environment):
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 5
-    assert (
-        done.stderr == "Error: the powerkmeans command needs click. Install it: pip install 'powerkmeans[cli]'\n"
-    )
+    assert done.stderr == f"Error: the powerkmeans command needs click. Install it: {install_line('cli')}\n"
 
 
 def test_in_a_pipe_there_are_answers_and_no_bars_and_a_closed_one_is_no_error(fitted, environment):

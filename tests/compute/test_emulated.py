@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zipfile
+
 import numpy as np
 import pytest
 
@@ -23,3 +25,13 @@ def test_another_answer_is_noticed(name, values):
 
 def test_a_processor_without_its_emulator_is_told():
     assert emulated.Processor("none", ("g++",), ("no-such-emulator",)).lacks == "no-such-emulator"
+
+
+def test_of_a_wheel_the_library_for_every_processor_is_run(tmp_path, capsys):
+    wheel = tmp_path / "p-1-py3-none-linux_aarch64.whl"
+    with zipfile.ZipFile(wheel, "w") as packed:
+        for name in ("p/cpp/avx2-1-2.so", "p/cpp/baseline-1-2.so"):
+            packed.writestr(name, name)
+    assert emulated.library_of(wheel, tmp_path).read_text() == "p/cpp/baseline-1-2.so"
+    assert emulated.main(["p-1-py3-none-any.whl"]) == 2
+    assert "Wheels for x86_64.whl and aarch64.whl can be run" in capsys.readouterr().err

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -282,3 +284,19 @@ def test_fits_without_whole_libraries_are_those_of_numpy(installed):
         KernelPowerKMeans(3, engine=engine, random_state=0).fit(X).cluster_centers_ for engine in ("auto", "numpy")
     )
     assert np.array_equal(found, expected)
+
+
+@needs_library
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have another C++ library")
+def test_libraries_open_where_the_cpp_library_is_old():
+    for target in BUILT:
+        content = build.libraries_of(target, library.library_folder())[0].read_bytes()
+        assert not re.findall(rb"GLIBCXX_3\.4\.\d+|CXXABI_1\.3\.\d+", content)
+
+
+@pytest.mark.parametrize(
+    ("name", "targets"), [("linux-aarch64", ["baseline"]), ("linux-x86_64", ["baseline", "avx2"])]
+)
+def test_targets_are_those_of_the_machine_that_is_compiled_for(monkeypatch, name, targets):
+    monkeypatch.setenv("_PYTHON_HOST_PLATFORM", name)
+    assert list(runpy.run_path(build.__file__)["TARGETS"]) == targets

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 
 import numpy as np
@@ -23,6 +24,7 @@ from powerkmeans.plotting import (
     SplitDisplay,
     ViewContributionDisplay,
 )
+from powerkmeans.support.install import install_line
 
 plt = pytest.importorskip("matplotlib.pyplot")
 
@@ -206,8 +208,9 @@ def test_without_matplotlib_the_error_has_the_line_that_installs_it(fuzzy, monke
         return real(name, *rest, **more)
 
     real = importlib.import_module
-    monkeypatch.setattr("powerkmeans.plotting.style.import_module", absent)
-    with pytest.raises(ImportError, match=r"matplotlib is needed to draw.*pip install 'powerkmeans\[plot\]'"):
+    monkeypatch.setattr("powerkmeans.support.install.import_module", absent)
+    line = re.escape(install_line("plot"))
+    with pytest.raises(ImportError, match=rf"matplotlib is needed to draw.*Install it: {line}$"):
         ConvergenceDisplay.from_estimator(fuzzy)
 
 

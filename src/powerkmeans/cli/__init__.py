@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import sys
 
+from powerkmeans.support.install import install_line
+
 __all__ = ["main"]
 
 _NEEDED = ("click", "rich")
@@ -21,7 +23,7 @@ def main() -> int:
         if error.name not in _NEEDED:
             raise
         print(
-            f"Error: the powerkmeans command needs {error.name}. Install it: pip install 'powerkmeans[cli]'",
+            f"Error: the powerkmeans command needs {error.name}. Install it: {install_line('cli')}",
             file=sys.stderr,
         )
         return 5

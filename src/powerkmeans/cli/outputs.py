@@ -21,9 +21,9 @@ from powerkmeans.cli.errors import Exit, UserError
 from powerkmeans.cli.manifest import NAME, Manifest, read_manifest
 from powerkmeans.cli.placing import NotPutBackError, place_one, place_together
 from powerkmeans.cli.spreadsheet import guarded
-from powerkmeans.sources.columns import needed
 from powerkmeans.support.escapes import printable
 from powerkmeans.support.files import occupied, regular_target
+from powerkmeans.support.install import needed
 
 # columns of a table by name, for some rows at a time
 Columns = dict[str, NDArray[Any]]

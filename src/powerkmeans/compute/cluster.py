@@ -22,7 +22,7 @@ from powerkmeans.compute.options import DaskOptions
 from powerkmeans.compute.passes import available_passes
 from powerkmeans.compute.rows import kept_bytes, total
 from powerkmeans.compute.sampling import draw_sample
-from powerkmeans.sources.columns import needed
+from powerkmeans.support.install import needed
 from powerkmeans.support.memory import can_keep
 from powerkmeans.types import A, Array, Block, FeatureMap, P, RowSample, S, T, Views
 

@@ -13,9 +13,9 @@ import numpy as np
 from powerkmeans.compute.cluster import room_for, rows_bytes, sent
 from powerkmeans.compute.executors.dask import Workers
 from powerkmeans.compute.options import DaskOptions, NumpyOptions, dask_options
-from powerkmeans.sources.columns import needed
 from powerkmeans.sources.dask import DaskColumn, are_lazy, dense_rows
 from powerkmeans.sources.source import odd_value
+from powerkmeans.support.install import needed
 from powerkmeans.types import Array, Views
 
 # what a model says of rows in memory: called with views and an engine

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from powerkmeans.inputs.presence import missing_in_all, no_view, not_a_mask
 from powerkmeans.inputs.tables import column_names, common_length
 from powerkmeans.inputs.weights import check_largest_weight, negative_weight, no_weight
-from powerkmeans.sources.columns import needed
 from powerkmeans.sources.dask import (
     DaskColumn,
     DaskSource,
@@ -24,6 +23,7 @@ from powerkmeans.sources.dask import (
     open_dask,
     with_known_rows,
 )
+from powerkmeans.support.install import needed
 from powerkmeans.support.values import listed, wrong
 from powerkmeans.types import T, Views
 

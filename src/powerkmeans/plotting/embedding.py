@@ -15,8 +15,9 @@ from powerkmeans.objective.block import PassInput, block_distances, block_labels
 from powerkmeans.objective.space import gram_matrix
 from powerkmeans.objective.updates import column_scale
 from powerkmeans.plotting.checks import check_model, has_typicality
-from powerkmeans.plotting.style import Axes, Figure, Palette, bare, halo, needed, one_axes, palette_of, small
+from powerkmeans.plotting.style import Axes, Figure, Palette, bare, halo, one_axes, palette_of, small
 from powerkmeans.sources.dask import are_lazy
+from powerkmeans.support.install import needed
 from powerkmeans.support.values import SHARE, integer, integers, numbers, same_length, word, wrong
 from powerkmeans.types import Array, Block, Views
 
@@ -212,7 +213,7 @@ def _plane(estimator: PowerKMeansBase, views: Views, labels: Array, method: str)
     else:
         features = apply(model, views, estimator.engine, _weighted_features)
     if method == "umap":
-        umap = needed("umap", "umap-learn", "for method='umap'")
+        umap = needed("umap", None, "for method='umap'", package="umap-learn")
         return _Plane(umap.UMAP(random_state=0).fit_transform(features), None, ("UMAP 1", "UMAP 2"))
     pca = PCA(min(2, *features.shape), random_state=0).fit(features.astype(np.float64))
     shares = pca.explained_variance_ratio_

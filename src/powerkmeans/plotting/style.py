@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from powerkmeans.support.install import needed
 from powerkmeans.support.values import wrong
 from powerkmeans.types import Array
 
@@ -69,20 +70,9 @@ _DARK = Palette(
 )  # fmt: skip
 
 
-def needed(module: str, extra: str, purpose: str) -> Any:
-    """Import an optional package, or say how to install it."""
-    try:
-        return import_module(module)
-    except ImportError as error:
-        package = module.partition(".")[0]
-        raise ImportError(
-            f"{package} is needed {purpose} and cannot be imported ({error}). Install it: pip install {extra}"
-        ) from error
-
-
 def pyplot() -> Any:
     """matplotlib.pyplot, or an error with the line that installs it."""
-    return needed("matplotlib.pyplot", "'powerkmeans[plot]'", "to draw")
+    return needed("matplotlib.pyplot", "plot", "to draw")
 
 
 def panels(ax: Any, shape: tuple[int, int], size: tuple[float, float], **more: Any) -> Array:
@@ -107,7 +97,7 @@ def checked_axes(ax: Any) -> Array:
     """The given axes in one row; none if new ones are to be made."""
     if ax is None:
         return np.array([], dtype=object)
-    kind = needed("matplotlib.axes", "'powerkmeans[plot]'", "to draw").Axes
+    kind = needed("matplotlib.axes", "plot", "to draw").Axes
     grid = ax.ravel().tolist() if isinstance(ax, np.ndarray) else ax
     several = list(grid) if isinstance(grid, (list, tuple)) else [grid]
     if not several or not all(isinstance(one, kind) for one in several):
@@ -136,7 +126,7 @@ def one_axes(ax: Any, size: tuple[float, float]) -> Axes:
 
 def palette_of(ax: Axes) -> Palette:
     """The colours for the paper of ``ax``, with ink and paper as the user has set them."""
-    colors = needed("matplotlib.colors", "'powerkmeans[plot]'", "to draw")
+    colors = needed("matplotlib.colors", "plot", "to draw")
     face = colors.to_rgba(ax.get_facecolor())
     if face[3] == 0:
         face = colors.to_rgba(ax.figure.get_facecolor())

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from powerkmeans.inputs.tables import is_a
 from powerkmeans.sc.tables import Representation, read
+from powerkmeans.support.install import install_line
 from powerkmeans.support.values import listed, shown, text
 from powerkmeans.types import Array
 
@@ -63,7 +64,7 @@ def check_kind(function: str, data: Any) -> None:
     if not is_a(data, "anndata", "AnnData") and not is_a(data, "mudata", "MuData"):
         raise TypeError(
             f"{function} takes an AnnData or a MuData, got a {type(data).__name__}. Both come with "
-            "pip install 'powerkmeans[sc]'; for arrays and data frames use the estimators."
+            f"{install_line('sc')}; for arrays and data frames use the estimators."
         )
 
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from scipy.io import loadmat
 from scipy.io.matlab import MatReadError
 
-from powerkmeans.sources.columns import needed
 from powerkmeans.sources.disk import UnreadableError
 from powerkmeans.sources.npy import DAMAGED
+from powerkmeans.support.install import needed
 
 _NEWER_MATLAB = "Please use HDF reader"
 _BROKEN = (OSError, BadZipFile, *DAMAGED)

@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from powerkmeans.sources.columns import FLOAT32, FLOAT64, Columns, check_size, needed, positions
+from powerkmeans.sources.columns import FLOAT32, FLOAT64, Columns, check_size, positions
 from powerkmeans.sources.disk import Stamps, file_name, stamps, unreadable
 from powerkmeans.sources.reblocking import check_count, reblocked
 from powerkmeans.sources.source import Origin, Source, TableFacts
+from powerkmeans.support.install import needed
 
 # rows decoded at once: columns become rows in pieces that stay in cache
 BATCH_BYTES = 2**21

@@ -6,9 +6,10 @@ import os
 from typing import Any
 
 from powerkmeans.sources.arrow import ArrowSource, NamedColumns
-from powerkmeans.sources.columns import Columns, needed
+from powerkmeans.sources.columns import Columns
 from powerkmeans.sources.disk import UnreadableError, file_name, shortened, stamps, unreadable
 from powerkmeans.sources.source import Origin
+from powerkmeans.support.install import needed
 
 FORMATS = {".parquet": "parquet", ".arrow": "ipc", ".feather": "ipc"}
 

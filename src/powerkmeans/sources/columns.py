@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from importlib import import_module
 from itertools import islice
 from numbers import Integral
 from typing import Any
@@ -17,18 +16,6 @@ Columns = tuple[str | int, ...] | None
 
 FLOAT32: np.dtype[Any] = np.dtype(np.float32)
 FLOAT64: np.dtype[Any] = np.dtype(np.float64)
-
-
-def needed(module: str, extra: str) -> Any:
-    """Import an optional package, or say how to install it."""
-    try:
-        return import_module(module)
-    except ImportError as error:
-        package = module.partition(".")[0]
-        raise ImportError(
-            f"{package} is needed to read such data and cannot be imported ({error}). Install it: "
-            f'pip install "powerkmeans[{extra}]"'
-        ) from error
 
 
 def as_columns(columns: Any) -> Columns:

@@ -10,11 +10,12 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from powerkmeans.sources.columns import float_dtype, needed
+from powerkmeans.sources.columns import float_dtype
 from powerkmeans.sources.reblocking import reblocked
 from powerkmeans.sources.source import OddValue, Source, TableFacts
 from powerkmeans.sources.unit import unit_rows
 from powerkmeans.support.absent import zero_where_absent
+from powerkmeans.support.install import needed
 from powerkmeans.types import Views
 
 # packages whose tables are made by Dask

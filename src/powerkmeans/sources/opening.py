@@ -9,12 +9,13 @@ import numpy as np
 
 from powerkmeans.sources.arrow import open_arrow_table, open_dataset
 from powerkmeans.sources.arrow_files import FORMATS, open_arrow
-from powerkmeans.sources.columns import Columns, as_columns, needed, positions
+from powerkmeans.sources.columns import Columns, as_columns, positions
 from powerkmeans.sources.dask import is_dask, open_dask
 from powerkmeans.sources.disk import shortened
 from powerkmeans.sources.npy import open_array, open_npy
 from powerkmeans.sources.source import Source
 from powerkmeans.sources.zarr import is_zarr, open_zarr, open_zarr_array
+from powerkmeans.support.install import needed
 
 
 def open_source(path_or_object: Any, *, columns: Any = None) -> Source:

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from powerkmeans.sources.columns import Columns, check_table, float_dtype, needed, positions
+from powerkmeans.sources.columns import Columns, check_table, float_dtype, positions
 from powerkmeans.sources.disk import UnreadableError, shortened, stamps, unreadable
 from powerkmeans.sources.reblocking import reblocked
 from powerkmeans.sources.source import Origin, Source, TableFacts
+from powerkmeans.support.install import needed
 
 MARKS = ("zarr.json", ".zarray", ".zgroup")
 

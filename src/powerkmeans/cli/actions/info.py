@@ -14,6 +14,7 @@ import powerkmeans
 from powerkmeans.cli.memory import size
 from powerkmeans.cli.terminal import Terminal, facts, heading
 from powerkmeans.compute.native.library import TARGETS, find_target, open_library
+from powerkmeans.support.install import install_line
 from powerkmeans.support.memory import available_memory
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "click", "rich", "pyarrow", "zarr", "h5py", "matplotlib")
@@ -62,7 +63,7 @@ def collected() -> dict[str, Any]:
         {
             "formats": kinds,
             "readable": find_spec(package) is not None,
-            "install": f" (needs {package}: pip install 'powerkmeans[{extra}]')",
+            "install": f" (needs {package}: {install_line(extra)})",
         }
         for kinds, package, extra in _FORMATS
     ]

@@ -14,7 +14,7 @@ from powerkmeans.cli.reading.text import Rows, read_rows
 from powerkmeans.cli.reading.words import check_not_empty
 from powerkmeans.cli.table import Request, Table
 from powerkmeans.preparing.cells import number_text
-from powerkmeans.sources.columns import needed
+from powerkmeans.support.install import needed
 
 
 def read_excel(path: str, source: str, name: str, request: Request) -> list[Table]:

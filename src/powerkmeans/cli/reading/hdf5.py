@@ -14,7 +14,7 @@ from powerkmeans.cli.errors import UserError, listed, near
 from powerkmeans.cli.memory import check_room
 from powerkmeans.cli.table import Ids, Request, Table, checked_header, checked_ids
 from powerkmeans.inputs.cells import PCA, about_raw
-from powerkmeans.sources.columns import needed
+from powerkmeans.support.install import needed
 
 MATRIX, COMPONENTS = "X", f"obsm/{PCA}"
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from powerkmeans.compute.progress import tell_share
 from powerkmeans.exceptions import ClusterError
-from powerkmeans.sources.columns import needed
+from powerkmeans.support.install import needed
 
 # seconds between looks at a cluster whose answers are waited for, and without a worker before it is given up
 LOOK_SECONDS, PATIENCE_SECONDS = 5.0, 60.0

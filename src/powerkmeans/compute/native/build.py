@@ -1,5 +1,7 @@
 """Compile the kernels: what installation calls, and ``python -m powerkmeans.compute.native``.
 
+As a script it compiles beside the sources, which is what ``make`` does while pip is busy with other packages.
+
 The libraries are plain C to Python's eyes (ctypes loads them), so they serve every Python version. Only the
 standard library is used here: nothing is installed yet when this runs first.
 
@@ -15,8 +17,10 @@ import platform
 import shlex
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
@@ -30,9 +34,12 @@ FLAGS = (
     "-ffp-contract=fast",
     "-fno-math-errno",
 )
+# what is compiled for: this machine, or the one that CXX compiles for, by the variable with which Python itself is
+# cross-compiled ("linux-aarch64")
+MACHINE = os.environ.get("_PYTHON_HOST_PLATFORM", platform.machine()).rpartition("-")[2].lower()
 # one library each: code that the linker could share between targets would run on processors that lack them
 TARGETS: dict[str, tuple[str, ...]] = {"baseline": ()}
-if platform.machine().lower() in ("x86_64", "amd64"):
+if MACHINE in ("x86_64", "amd64"):
     TARGETS["avx2"] = ("-mavx2", "-mfma")
 # what every processor of the family must run stands in the baseline alone
 SOURCES = {
@@ -109,17 +116,24 @@ def _compile_with_any(compilers: list[list[str]], folder: Path, extra_flags: Seq
 
 
 def _compile_with(compiler: list[str], folder: Path) -> None:
-    with tempfile.TemporaryDirectory() as temporary:
-        made = {name: _compile_target(compiler, name, Path(temporary)) for name in TARGETS}
+    with tempfile.TemporaryDirectory() as temporary, ThreadPoolExecutor(os.cpu_count()) as pool:
+        beside = Path(temporary)
+        jobs = {
+            name: [pool.submit(_compile_source, compiler, name, source, beside) for source in SOURCES[name]]
+            for name in TARGETS
+        }
+        made = {name: _link(compiler, name, [job.result() for job in jobs[name]], beside) for name in TARGETS}
         for name, library in made.items():
             _put(library, name, folder)
 
 
-def _compile_target(compiler: list[str], name: str, folder: Path) -> Path:
-    objects = []
-    for source in SOURCES[name]:
-        objects.append(str(folder / f"{name}_{source}.o"))
-        _run([*compiler, *TARGETS[name], "-c", str(FOLDER / source), "-o", objects[-1]], source)
+def _compile_source(compiler: list[str], name: str, source: str, folder: Path) -> str:
+    made = str(folder / f"{name}_{source}.o")
+    _run([*compiler, *TARGETS[name], "-c", str(FOLDER / source), "-o", made], source)
+    return made
+
+
+def _link(compiler: list[str], name: str, objects: list[str], folder: Path) -> Path:
     library = folder / f"{name}.so"
     _run([*compiler, "-shared", *objects, "-o", str(library)], "the library")
     return library
@@ -171,3 +185,9 @@ def _age(library: Path) -> float:
 
 def _short_hash(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:_DIGITS]
+
+
+if __name__ == "__main__":
+    _failure = compile_libraries(FOLDER)
+    if _failure is not None:  # no error: NumPy does the work then
+        print(f"powerkmeans is installed without compiled kernels: {_failure}", file=sys.stderr)

@@ -13,11 +13,11 @@ class Mapper {
   const int64_t d, D;
   const Real *origin, *mean, amplitude, scale;
   Packed<Real> frequencies;
-  std::vector<Real> part;  // of the rows, transposed
+  Array<Real> part;  // of the rows, transposed
 
  public:
-  std::vector<Real> columns;  // (2D, TILE), the features of the last tile, transposed
-  std::vector<Real> rows;     // (TILE, 2D)
+  Array<Real> columns;  // (2D, TILE), the features of the last tile, transposed
+  Array<Real> rows;     // (TILE, 2D)
 
   explicit Mapper(const Map& map)
       : d(map.n_columns), D(map.n_frequencies), origin(static_cast<const Real*>(map.origin)),

@@ -13,7 +13,7 @@ namespace {
 struct Panels {
   static constexpr int WIDTH = 2 * lanes<double>;
   int64_t depth, count;        // rows, and panels
-  std::vector<double> values;  // (slices, panels, rows of the slice, WIDTH)
+  Array<double> values;  // (slices, panels, rows of the slice, WIDTH)
 
   // element (v, i) of the matrix is at from[v * row_step + i * column_step]
   Panels(const double* from, int64_t depth, int64_t width, int64_t row_step, int64_t column_step)
@@ -43,11 +43,11 @@ class LandmarkMapper {
   const int64_t d, m, q;
   const Panels landmarks, normalization;
   const int64_t width;             // of sums: outputs in whole panels
-  std::vector<double> half;        // (m in whole panels,), half the squared lengths of landmarks
-  std::vector<double> columns;     // (slices of columns, ROWS, TILE), rows of the tile in units of the bandwidth
-  std::vector<double> row_half;    // (ROWS,)
-  std::vector<double> kernel;      // (ROWS, TILE)
-  std::vector<double> sums;        // (ROWS, width)
+  Array<double> half;              // (m in whole panels,), half the squared lengths of landmarks
+  Array<double> columns;           // (slices of columns, ROWS, TILE), rows of the tile in units of the bandwidth
+  Array<double> row_half;          // (ROWS,)
+  Array<double> kernel;            // (ROWS, TILE)
+  Array<double> sums;              // (ROWS, width)
 
  public:
   explicit LandmarkMapper(const LandmarkMap& map)

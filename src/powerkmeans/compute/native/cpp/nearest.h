@@ -34,7 +34,7 @@ class Searcher {
     int64_t first, width;
     Real scale, typical;
     Packed<Real> packed;
-    std::vector<Real> lengths, columns, row_lengths;
+    Array<Real> lengths, columns, row_lengths;
     double most;  // squared length of a landmark
   };
 
@@ -43,18 +43,18 @@ class Searcher {
   const Groups groups;
   const int64_t joined, n_joined;         // groups that are compared as one, and how many these are
   const bool missing;
-  std::vector<Part> parts;
-  std::vector<Real> marks;                // (L, m), which views landmarks have; and (L, ROWS), rows
-  std::vector<Real> row_marks;
-  std::vector<Real> distance;             // (m, ROWS)
-  std::vector<Real> minima, least;        // of groups, (groups, ROWS), and of joined ones
-  std::vector<Real> list;                 // (count, ROWS), the smallest of these in order
+  Array<Part> parts;
+  Array<Real> marks;                      // (L, m), which views landmarks have; and (L, ROWS), rows
+  Array<Real> row_marks;
+  Array<Real> distance;                   // (m, ROWS)
+  Array<Real> minima, least;              // of groups, (groups, ROWS), and of joined ones
+  Array<Real> list;                       // (count, ROWS), the smallest of these in order
   Real limit[ROWS];
-  std::vector<int64_t> firsts;            // landmarks at which groups begin
-  std::vector<int64_t> opened, chosen;    // joined groups and groups that may hold one of the nearest
-  std::vector<int64_t> candidates;
-  std::vector<double> distances;          // of candidates
-  std::vector<Candidate> found;
+  Array<int64_t> firsts;                  // landmarks at which groups begin
+  Array<int64_t> opened, chosen;          // joined groups and groups that may hold one of the nearest
+  Array<int64_t> candidates;
+  Array<double> distances;                // of candidates
+  Array<Candidate> found;
 
  public:
   explicit Searcher(const Search& search)
@@ -113,7 +113,7 @@ class Searcher {
 
   Part part_of(int64_t l) const {
     const int64_t first = search.offsets[l], width = search.offsets[l + 1] - first;
-    std::vector<Real> values(m * width), lengths(m);
+    Array<Real> values(m * width), lengths(m);
     double most = 0;
     for (int64_t i = 0; i < m; ++i) {
       double length = 0;
@@ -125,7 +125,7 @@ class Searcher {
       most = std::max(most, length <= longest ? length : std::numeric_limits<double>::infinity());
     }
     return {first, width, Real(search.scale[l]), Real(search.typical[l]), Packed<Real>(values.data(), m, width, width, 1),
-            lengths, std::vector<Real>(width * ROWS), std::vector<Real>(ROWS), most};
+            lengths, Array<Real>(width * ROWS), Array<Real>(ROWS), most};
   }
 
   // Columns of a tile, and by how much distances may be wrong; the first row that is out of range, or -1.

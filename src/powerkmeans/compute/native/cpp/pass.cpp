@@ -20,15 +20,15 @@ class Worker {
   const Pass& pass;
   const int64_t k, L;
   const bool missing;
-  std::vector<Packed<Real>> projections;
-  std::vector<Mapper<Real>> mappers;        // none, or one per view
-  std::vector<Real> part;                   // of a tile, transposed
-  std::vector<std::vector<Real>> centers;   // of each view, (k, width), once they are needed
-  std::vector<Real> distance;               // (L, k, TILE)
-  std::vector<Real> combined, pull;         // (k, TILE)
-  std::vector<Real> spare;
-  std::vector<Real> norms, cover;           // (L, TILE)
-  std::vector<Real> mass, scatter, residual, sizes;  // a vector for each sum
+  Array<Packed<Real>> projections;
+  Array<Mapper<Real>> mappers;              // none, or one per view
+  Array<Real> part;                         // of a tile, transposed
+  Array<Array<Real>> centers;               // of each view, (k, width), once they are needed
+  Array<Real> distance;                     // (L, k, TILE)
+  Array<Real> combined, pull;               // (k, TILE)
+  Array<Real> spare;
+  Array<Real> norms, cover;                 // (L, TILE)
+  Array<Real> mass, scatter, residual, sizes;  // a vector for each sum
   Real weight[TILE], reference[TILE], share[TILE], nearest[TILE], coefficient[TILE];
   double loss = 0, hard_cost = 0;
   int64_t total_width = 0;
@@ -53,7 +53,7 @@ class Worker {
 
   // the first row whose features are not finite, or -1
   int64_t run() {
-    std::vector<Features<Real>> tile(L);
+    Array<Features<Real>> tile(L);
     for (int64_t start = 0; start < pass.n_rows; start += TILE) {
       int rows = int(std::min<int64_t>(TILE, pass.n_rows - start));
       read_weights(start, rows);
@@ -352,7 +352,7 @@ class Worker {
     return total;
   }
 
-  static INLINE void add(std::vector<Real>& to, int64_t index, V value) {
+  static INLINE void add(Array<Real>& to, int64_t index, V value) {
     store(to.data() + index * n, load(to.data() + index * n) + value);
   }
 

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <type_traits>
-#include <vector>
 
+#include "array.h"
 #include "simd.h"
 
 namespace {
@@ -38,7 +38,7 @@ template <class Real>
 struct Packed {
   Groups groups;
   int64_t width;
-  std::vector<Real> values;
+  Array<Real> values;
   // element (i, v) of the matrix is at from[i * row_step + v * column_step]
   Packed(const Real* from, int64_t m, int64_t p, int64_t row_step, int64_t column_step)
       : groups(m), width(p), values(m * p) {
