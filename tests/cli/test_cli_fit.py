@@ -9,7 +9,7 @@ from command_helpers import ANNEAL_FACTOR, LANDMARKS, K, N, ids, leftovers, read
 import powerkmeans
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
 from powerkmeans.cli.actions.estimate import Probe, _seconds
-from powerkmeans.cli.loading import load_prepared as load_bundle
+from powerkmeans.cli.loading import load_prepared
 from powerkmeans.metrics import clustering_accuracy
 
 TRUTH = np.arange(N) % K
@@ -61,7 +61,7 @@ def test_the_fit_is_the_estimators_own_on_scaled_columns(run, table, tmp_path):
     model = powerkmeans.load(tmp_path / "out/model.npz").estimator
     assert np.array_equal(model.labels_, expected.labels_)
     assert model.inertia_ == pytest.approx(expected.inertia_)
-    bundle = load_bundle(tmp_path / "out/model.npz")
+    bundle = load_prepared(tmp_path / "out/model.npz")
     (view,) = bundle.views
     assert view.columns == ("a", "b", "c", "d")
     assert np.allclose(view.chain[-1].centre, values.mean(axis=0))
@@ -73,7 +73,7 @@ def test_the_fit_is_the_estimators_own_on_scaled_columns(run, table, tmp_path):
 def test_every_scaling_is_told_and_kept(run, table, tmp_path, scale):
     done = run("fit", table, "--id", "id", "-k", K, "-o", "out", "--scale", scale, "--json")
     assert done.json["scale"] == scale
-    (view,) = load_bundle(tmp_path / "out/model.npz").views
+    (view,) = load_prepared(tmp_path / "out/model.npz").views
     values = rows()[1]
     if scale == "robust":
         low, middle, high = np.percentile(values, [25, 50, 75], axis=0)

@@ -8,7 +8,7 @@ from command_helpers import ANNEAL_FACTOR, LANDMARKS, QUICK, K, read_csv, write_
 
 import powerkmeans
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
-from powerkmeans.cli.loading import load_prepared as load_bundle
+from powerkmeans.cli.loading import load_prepared
 from powerkmeans.metrics import clustering_accuracy
 
 HEADER = [f"w{i}" for i in range(8)]
@@ -88,7 +88,7 @@ def test_each_view_may_have_a_metric_of_its_own(run, texts, tmp_path):
         )  # fmt: skip
         assert done.json["metric"] == {"texts": "cosine"}
         assert np.array_equal(labels(tmp_path / "out/labels.csv"), expected.labels_)
-        assert load_bundle(tmp_path / "out/model.npz").estimator._fit.model.metrics == ("cosine", "euclidean")
+        assert load_prepared(tmp_path / "out/model.npz").estimator._fit.model.metrics == ("cosine", "euclidean")
     done = run("fit", texts, "plain.csv", "-k", K, "--metric", '{"words": "cosine"}', "-o", "other")
     assert "metric names the view 'words'; the views are 'texts', 'plain'" in done.sentence
     answer = run(

@@ -19,26 +19,26 @@ _MOST_CLUSTERS = 40
 
 
 def show_summary(
-    bundle: PreparedModel, inputs: Inputs, outputs: Outputs, seconds: dict[str, float], terminal: Terminal
+    prepared: PreparedModel, inputs: Inputs, outputs: Outputs, seconds: dict[str, float], terminal: Terminal
 ) -> None:
     """Tell cluster sizes, view weights, outliers, times and files."""
     if terminal.as_json:
-        terminal.give(as_json(bundle, inputs, outputs, seconds) | {"notes": terminal.notes})
+        terminal.give(as_json(prepared, inputs, outputs, seconds) | {"notes": terminal.notes})
         return
     if terminal.quiet:
         return
-    model, found = bundle.estimator, bundle.found
+    model, found = prepared.estimator, prepared.found
     samples = inputs.samples.n_samples
     counts = ((samples, "sample"), (inputs.n_columns, "column"), (model.n_clusters, "cluster"))
     about = " · ".join(counted(number, noun) for number, noun in counts)
     terminal.show("", heading(", ".join(found["files"]), about))
     terminal.show(cluster_table(found["sizes"], found["n_noise"]))
     if inputs.several:
-        terminal.show(view_weights(found["views"], bandwidths(bundle)))
-    pairs: list[tuple[str, Any]] = [("outliers", _outliers(bundle))] if found["highest"] else []
+        terminal.show(view_weights(found["views"], bandwidths(prepared)))
+    pairs: list[tuple[str, Any]] = [("outliers", _outliers(prepared))] if found["highest"] else []
     pairs.append(("features", features(model)))
     pairs.append(("fit", f"{model.status_}, {model.n_iter_} iterations of the run that was kept"))
-    pairs.append(("scaling", f"{bundle.scale}; metric {model.metric}; seed {model.random_state}"))
+    pairs.append(("scaling", f"{prepared.scale}; metric {model.metric}; seed {model.random_state}"))
     pairs.append(("time", " · ".join(f"{what} {duration(value)}" for what, value in seconds.items())))
     pairs.append(("written", f"{outputs.folder}/: {', '.join(outputs.names)}"))
     terminal.show(facts(pairs), "")
@@ -80,29 +80,31 @@ def _one_or_all(values: Any) -> str:
     return words[0] if len(set(words)) == 1 else ", ".join(words)
 
 
-def bandwidths(bundle: PreparedModel) -> list[float | None]:
+def bandwidths(prepared: PreparedModel) -> list[float | None]:
     """The bandwidth of each view, None where there is no kernel."""
-    given = bundle.estimator.bandwidth_
+    given = prepared.estimator.bandwidth_
     values: list[Any] = list(given) if isinstance(given, np.ndarray) else [given]
     return [None if value is None or not np.isfinite(value) else float(value) for value in values]
 
 
-def _outliers(bundle: PreparedModel) -> Text:
+def _outliers(prepared: PreparedModel) -> Text:
     """The samples with the highest scores."""
     worst = ", ".join(
-        f"{printable(str(entry['sample']))} ({entry['score']:.2f})" for entry in bundle.found["highest"]
+        f"{printable(str(entry['sample']))} ({entry['score']:.2f})" for entry in prepared.found["highest"]
     )
-    n_noise = bundle.found["n_noise"]
-    labelled = f"{n_noise:,} labelled -1 (score above {bundle.threshold:.3f}); " if n_noise else ""
+    n_noise = prepared.found["n_noise"]
+    labelled = f"{n_noise:,} labelled -1 (score above {prepared.threshold:.3f}); " if n_noise else ""
     return Text.assemble(labelled, "highest scores: ", worst)
 
 
-def as_json(bundle: PreparedModel, inputs: Inputs, outputs: Outputs, seconds: dict[str, float]) -> dict[str, Any]:
+def as_json(
+    prepared: PreparedModel, inputs: Inputs, outputs: Outputs, seconds: dict[str, float]
+) -> dict[str, Any]:
     """The same for scripts."""
-    model, found = bundle.estimator, bundle.found
+    model, found = prepared.estimator, prepared.found
     views = [
         {name: column[place] for name, column in found["views"].items()} | {"bandwidth": width}
-        for place, width in enumerate(bandwidths(bundle))
+        for place, width in enumerate(bandwidths(prepared))
     ]
     return {
         "files": found["files"],
@@ -112,8 +114,8 @@ def as_json(bundle: PreparedModel, inputs: Inputs, outputs: Outputs, seconds: di
         "feature_map": model.feature_map_,
         "cluster_sizes": found["sizes"],
         "views": views,
-        "outliers": {"labelled": found["n_noise"], "threshold": bundle.threshold, "highest": found["highest"]},
-        "scale": bundle.scale,
+        "outliers": {"labelled": found["n_noise"], "threshold": prepared.threshold, "highest": found["highest"]},
+        "scale": prepared.scale,
         "metric": model.metric,
         "seed": model.random_state,
         "status": str(model.status_),
