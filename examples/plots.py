@@ -1,4 +1,4 @@
-"""The pictures of docs/start.md, plots.md, choosing_k.md, how_it_works.md and graph.md: one function each, in short code.
+"""Pictures of docs/start.md, plots.md, choosing_k.md, how_it_works.md and graph.md: one function each.
 
 python examples/plots.py [--output demo_output] [--style dark_background] [--only splits convergence]
 
