@@ -1,4 +1,4 @@
-"""The pictures of docs/plots.md, choosing_k.md, how_it_works.md and graph.md: one function each, in short code.
+"""Pictures of docs/start.md, plots.md, choosing_k.md, how_it_works.md and graph.md: one function each.
 
 python examples/plots.py [--output demo_output] [--style dark_background] [--only splits convergence]
 
@@ -17,7 +17,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from sklearn.datasets import load_digits, make_blobs
+from sklearn.datasets import load_digits, load_wine, make_blobs
+from sklearn.preprocessing import StandardScaler
 
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, choose_k
 from powerkmeans.choose.number import KChoice
@@ -79,6 +80,12 @@ def embedding() -> Any:
     """The feature space in the plane, outliers marked."""
     pixels = spoilt_digits()[0].views["pixels"]
     return EmbeddingDisplay.from_estimator(possibilistic(), pixels, outlier_share=0.1)
+
+
+def wine() -> Any:
+    """Three kinds of wine in the plane, as on the first pages."""
+    X = StandardScaler().fit_transform(load_wine().data)
+    return EmbeddingDisplay.from_estimator(KernelPowerKMeans(3, random_state=0).fit(X), X, outlier_share=0.03)
 
 
 def views() -> Any:
@@ -145,7 +152,7 @@ def choice_splits() -> Any:
 
 
 PICTURES: list[Callable[[], Any]] = [
-    convergence, membership, embedding, views, sensitivity, dimension, splits, annealing, shapes, choice,
+    convergence, membership, embedding, wine, views, sensitivity, dimension, splits, annealing, shapes, choice,
     choice_noise, choice_splits,
 ]  # fmt: skip
 

@@ -62,6 +62,8 @@ def test_every_kind_of_column_is_made_use_of(run, people, frame, tmp_path):
     assert np.var(prepared[:, 4:7], axis=0).sum() == pytest.approx(1, abs=0.02)
     assert prepared[7, 4:7].argmax() == 0  # the most frequent, the first of equals
     assert np.array_equal(model.predict(frame), model.labels_)
+    times = pandas.to_datetime(frame["since"])
+    assert np.array_equal(model.predict(frame.assign(since=times)), model.labels_)
     assert [int(label) for label in read_csv(tmp_path / "out/labels.csv")["cluster"]] == model.labels_.tolist()
     assert run("predict", "out/model.npz", people).out == (tmp_path / "out/labels.csv").read_text()
 

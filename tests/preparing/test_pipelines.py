@@ -59,6 +59,7 @@ def saved(pipeline, tmp_path, name="model.npz"):
                 [("a", StandardScaler(), [0, -1]), ("b", "drop", slice(1, 2))], remainder="passthrough"
             )
         ],
+        [ColumnTransformer([("a", StandardScaler(), [0, 1]), ("b", PCA(1), [2])], transformer_weights={"a": 3})],
     ],
     ids=lambda steps: "+".join(str(step).partition("(")[0] for step in steps),
 )
@@ -140,6 +141,10 @@ def test_rows_that_nothing_fills_get_no_label(tmp_path):
         (MinMaxScaler(clip=True), "has settings that cannot be written"),
         (FunctionTransformer(lambda x: x), "has settings that cannot be written"),
         (SimpleImputer(missing_values=-1), "has settings that cannot be written"),
+        (
+            ColumnTransformer([("a", PCA(2), [0, 1, 2]), ("b", PCA(1), [3])], transformer_weights={"b": 0}),
+            "Part 'b' has a weight of 0",
+        ),
     ],
 )
 def test_steps_that_cannot_be_written(tmp_path, step, message):

@@ -120,8 +120,13 @@ def _column(table: Any, place: int) -> NDArray[Any]:
     elif numeric or str(kind) == "Boolean":
         numbers = series.cast(float).to_numpy() if hasattr(series, "cast") else np.asarray(series)
     else:
-        return _texts(np.asarray(series.to_numpy() if hasattr(series, "to_numpy") else series, dtype=object))
+        return _texts(_objects(np.asarray(series.to_numpy() if hasattr(series, "to_numpy") else series)))
     return numbers.astype(np.float32 if str(kind).lower() == "float32" else np.float64, copy=False)
+
+
+def _objects(values: NDArray[Any]) -> NDArray[Any]:
+    """Cells as objects; NumPy would make integers of times in nanoseconds."""
+    return values.astype("datetime64[us]" if values.dtype.kind == "M" else object).astype(object)
 
 
 def _texts(values: NDArray[Any]) -> Words:

@@ -148,8 +148,21 @@ def _beside(step: Any, columns: tuple[str, ...]) -> Beside:
         places = _places(chosen, columns)
         if (isinstance(inner, str) and inner == "drop") or not places:
             continue
-        chains.append((Take(places), *_operations(name, inner, tuple(columns[place] for place in places))))
+        chain = (Take(places), *_operations(name, inner, tuple(columns[place] for place in places)))
+        chains.append((*chain, *_weighed(step, name)))
     return Beside(tuple(chains))
+
+
+def _weighed(step: Any, name: str) -> Chain:
+    """What a part of a ColumnTransformer is multiplied by."""
+    weight = (step.transformer_weights or {}).get(name)
+    if weight is None:
+        return ()
+    if not weight:
+        raise TypeError(f"Part {name!r} has a weight of 0, which cannot be written to a file: drop it instead.")
+    columns = step.output_indices_[name]
+    width = columns.stop - columns.start
+    return (Affine(np.zeros(width), np.full(width, 1 / weight)),)
 
 
 def _places(chosen: Any, columns: tuple[str, ...]) -> tuple[int, ...]:
