@@ -173,6 +173,19 @@ def test_new_categories_and_words_are_told(run, people, frame, tmp_path):
     )
 
 
+def test_categories_do_not_tear_a_graph_apart(run, tmp_path):
+    rng = np.random.default_rng(0)
+    values = np.repeat([[0, 0, 0], [6, 6, 0], [0, 6, 6]], 40, axis=0) + rng.normal(size=(120, 3))
+    table = pandas.DataFrame(values, columns=list("abc")).assign(region=rng.choice(["n", "s", "w"], 120))
+    table.to_csv(tmp_path / "t.csv", index=False)
+    answer = run("fit", "t.csv", "-k", 3, "--encode", "region", "--no-report", "-o", "out", "--json").json
+    assert answer["feature_map"] == "nystroem"
+    assert any("say --feature-map graph if that is wanted" in note for note in answer["notes"])
+    assert answer["cluster_sizes"] == [40, 40, 40]
+    again = run("fit", "t.csv", "-k", 3, "--drop-text", "--no-report", "-o", "other", "--json").json
+    assert again["feature_map"] == "graph"
+
+
 def test_columns_that_look_like_names_are_noticed(run, tmp_path):
     table = pandas.DataFrame(VALUES, columns=HEADER)
     table.insert(0, "number", np.arange(1, N + 1))

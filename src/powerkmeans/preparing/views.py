@@ -56,6 +56,11 @@ class PreparedView:
         """How cells were spelt in the fit."""
         return next((one.spelling for one in self.chain if isinstance(one, Read)), PLAIN)
 
+    @property
+    def has_categories(self) -> bool:
+        """Whether words became columns of 0 and 1."""
+        return any(isinstance(one, Indicators) for one in self.chain)
+
     def __call__(self, cells: Cells) -> Any:
         """What the model takes, a row of NaN where a cell is missing that nothing fills."""
         numbers = applied(self.chain, cells).numbers

@@ -30,6 +30,7 @@ from powerkmeans.cli.modelling import ModelOptions, fit_estimator, has_scores
 from powerkmeans.cli.outputs import Columns, Outputs, write_table
 from powerkmeans.cli.planning import MODEL, REPORT, planned_outputs
 from powerkmeans.cli.terminal import Terminal
+from powerkmeans.inputs.settings import AUTO
 from powerkmeans.preparing.files import save_prepared, without_ids
 from powerkmeans.preparing.prepared import PreparedModel
 from powerkmeans.preparing.scaling import scales_columns
@@ -63,13 +64,24 @@ def run(options: dict[str, Any]) -> None:
     watch = Stopwatch({})
     inputs = watch.time("read", lambda: read_inputs(reading, terminal))
     tell_input(inputs, reading, terminal)
-    parameters = model.parameters(several=inputs.several)
+    parameters = for_categories(model.parameters(several=inputs.several), inputs, terminal)
     if options["dry_run"]:
         show_estimate(estimate(inputs, parameters, watch.seconds["read"], terminal), terminal)
         return
     for name in sorted(planned.keys() - parameters.keys()):
         terminal.note(f"{name} is for several views; there is one.")
     fit_and_write(inputs, parameters, reading, options, Plan(outputs, watch, terminal))
+
+
+def for_categories(parameters: dict[str, Any], inputs: Inputs, terminal: Terminal) -> dict[str, Any]:
+    """Parameters for tables with categories: rows of different ones are never neighbours in a graph."""
+    if parameters["feature_map"] != AUTO or not any(view.has_categories for view in inputs.views):
+        return parameters
+    terminal.note(
+        "With categories a graph of neighbours would fall apart by them, so landmarks are taken; say "
+        "--feature-map graph if that is wanted."
+    )
+    return parameters | {"feature_map": "nystroem"}
 
 
 @dataclass(frozen=True)

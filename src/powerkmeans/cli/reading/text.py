@@ -47,7 +47,7 @@ def read_text(path: str, source: str, name: str, request: Request) -> list[Table
     """Read one table; the first column of a header that does not name it holds the ids."""
     if path == "-":  # may be needed twice
         kept = io.BytesIO(sys.stdin.buffer.read())
-        return [read_rows(lambda: open_stream(kept, source, request), source, name, request)]
+        return [read_rows(lambda: rows_of_bytes(kept, source, request), source, name, request)]
     return [read_rows(lambda: open_rows(path, source, request), source, name, request)]
 
 
@@ -132,13 +132,13 @@ def open_rows(path: str, source: str, request: Request) -> Iterator[Rows]:
     """Open a text file, find out how it is cut, and give its rows."""
     with (
         _opened(path, source, request.on_read) as stream,
-        open_stream(stream, source, request, rewind=False) as rows,
+        rows_of_bytes(stream, source, request, rewind=False) as rows,
     ):
         yield rows
 
 
 @contextmanager
-def open_stream(stream: Any, source: str, request: Request, *, rewind: bool = True) -> Iterator[Rows]:
+def rows_of_bytes(stream: Any, source: str, request: Request, *, rewind: bool = True) -> Iterator[Rows]:
     """The rows of bytes that are text, from their beginning."""
     if rewind:
         stream.seek(0)
