@@ -135,6 +135,16 @@ def test_gaps_in_views_are_filled_and_absent_rows_stay_absent(run, tmp_path):
     assert not np.isnan(np.delete(prepared["y"], 9, axis=0)).any()
     assert not np.isnan(prepared["x"]).any()
     assert np.array_equal(model.predict(frame), model.labels_)
+    alone = model.predict({"x": frame[["a", "b"]]})
+    assert np.array_equal(model.predict(frame[["a", "b"]]), alone)  # as the command does
+    assert np.array_equal(model.predict([frame[["a", "b"]], None]), alone)
+    for wrong in ({}, {"x": None}, [None, None]):
+        with pytest.raises(ValueError, match="X has no table"):
+            model.predict(wrong)
+    with pytest.raises(ValueError, match="tables of 5 and of 60 rows"):
+        model.predict({"x": frame[["a", "b"]], "y": frame[["c", "d"]][:5]})
+    with pytest.raises(ValueError, match="list of 1 tables"):
+        model.predict([frame])
 
 
 def test_counts_by_totals_and_logarithms(run, tmp_path):

@@ -23,7 +23,7 @@ from powerkmeans.models.files.schema import (
     text,
 )
 from powerkmeans.models.saving import PREPARATION
-from powerkmeans.preparing.operations import FUNCTIONS
+from powerkmeans.preparing.operations import FUNCTIONS, UNSEEN
 from powerkmeans.preparing.scaling import KINDS
 from powerkmeans.preparing.spelling import Kind
 
@@ -94,7 +94,7 @@ def _nested(value: Any, where: str, scope: Scope) -> None:
 _FIELDS: dict[str, dict[str, Check]] = {
     "columns": {"columns": _tuple(text)},
     "read": {"kinds": _tuple(one_of(*Kind)), "spelling": _SPELLING},
-    "indicators": {"levels": _tuple(_tuple(text))},
+    "indicators": {"levels": _tuple(_tuple(text)), "unseen": one_of(*UNSEEN)},
     "fill": {"values": _array("f"), "absent": flag},
     "fill_words": {"values": _tuple(text)},
     "fill_by_neighbours": {
@@ -104,7 +104,7 @@ _FIELDS: dict[str, dict[str, Check]] = {
         "absent": flag,
     },
     "totals": {"total": number(_TINY)},
-    "function": {"function": one_of(*FUNCTIONS)},
+    "function": {"function": one_of(*FUNCTIONS), "counts": flag},
     "affine": {"centre": _array("f"), "scale": _not_zero},
     "unit_rows": {"norm": one_of("l1", "l2", "max")},
     "project": {"centre": _array("f"), "directions": _array("f", n_dims=2)},
@@ -113,8 +113,12 @@ _FIELDS: dict[str, dict[str, Check]] = {
 }
 
 
+# fields with defaults that the first files of this version had not
+_LATER = ("unseen", "counts")
+
+
 def _check_of(name: str) -> Callable[[Any, str], None]:
-    check = record({"operation": text, **_FIELDS[name]})
+    check = record({"operation": text, **_FIELDS[name]}, lacking=_LATER)
     return lambda entry, where: check(entry, where, Scope(2))
 
 

@@ -21,7 +21,19 @@ from powerkmeans.models.files.flaws import Flaw
 from powerkmeans.models.saving import PREPARATION, is_preparation, load_with_extra, save_estimator
 from powerkmeans.preparing.cells import Cells
 from powerkmeans.preparing.contents import OPERATION_CHECKS, check_extra, check_found
-from powerkmeans.preparing.operations import OPERATIONS, Affine, Beside, Chain, Columns, Operation, Read, applied
+from powerkmeans.preparing.operations import (
+    IGNORE,
+    OPERATIONS,
+    Affine,
+    Beside,
+    Chain,
+    Columns,
+    Function,
+    Indicators,
+    Operation,
+    Read,
+    applied,
+)
 from powerkmeans.preparing.prepared import PreparedModel
 from powerkmeans.preparing.scaling import ROWS, scales_columns
 from powerkmeans.preparing.spelling import Kind, Spelling
@@ -134,11 +146,20 @@ def _check_widths(view: PreparedView, where: str) -> None:
     """Hold the operations of a chain to each other, by a row of zeros and one of gaps."""
     rows = Cells(view.given, np.array([[0.0], [np.nan]]).repeat(len(view.given), axis=1))
     try:
-        found = applied(view.chain, rows).numbers
+        found = applied([_lenient(one) for one in view.chain], rows).as_numbers().numbers
     except (ValueError, IndexError, TypeError) as error:
         raise Flaw(f"{where}.chain does not fit together: {str(error).rstrip('.'):.120}") from error
     if found.shape != (2, len(view.columns)):
         raise Flaw(f"{where}.chain gives {found.shape[-1]} columns, but {len(view.columns)} have names")
+
+
+def _lenient(operation: Operation) -> Operation:
+    """The same operation, which takes any category and any number."""
+    if isinstance(operation, Beside):
+        return Beside(tuple(tuple(map(_lenient, chain)) for chain in operation.chains))
+    if isinstance(operation, Function):
+        return replace(operation, counts=False)
+    return replace(operation, unseen=IGNORE) if isinstance(operation, Indicators) else operation
 
 
 def _check_views(views: tuple[PreparedView, ...], model: Any) -> None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.impute import KNNImputer
 from sklearn.preprocessing import normalize
 
-from powerkmeans.preparing.cells import Cells, is_sparse, number_text
+from powerkmeans.preparing.cells import Cells, as_words, dense, is_sparse, number_text
 from powerkmeans.preparing.spelling import Kind, NotSpeltError, Spelling
 
 ROWS_AT_ONCE = 2**15
@@ -35,9 +35,9 @@ Chain = tuple[Operation, ...]
 
 
 def applied(chain: Sequence[Operation], cells: Cells) -> Cells:
-    """Do one operation after the other."""
+    """Do one operation after the other; those of numbers are given nothing else."""
     for operation in chain:
-        cells = operation(cells)
+        cells = operation(cells if operation.name in _OF_WORDS else cells.as_numbers())
     return cells
 
 
@@ -55,6 +55,11 @@ class Columns:
                 raise ValueError(f"The table has {len(cells.columns)} columns, the model was fitted to {width}.")
             return Cells(self.columns, cells.numbers, cells.words)
         places = {label: place for place, label in enumerate(cells.columns)}
+        twice = [
+            label for label in self.columns if len(places) < len(cells.columns) and cells.columns.count(label) > 1
+        ]
+        if twice:
+            raise ValueError(f"The table has more than one column {twice[0]!r}; rename them.")
         lacking = [label for label in self.columns if label not in places]
         if lacking:
             shown = ", ".join(map(repr, lacking[:5])) + (" and more" if len(lacking) > 5 else "")
@@ -99,17 +104,26 @@ class Read:
         if column.dtype == object:
             missing = self.spelling.is_missing
             return np.array(["" if missing(text) else text for text in column.tolist()], dtype=object)
-        return np.array([number_text(value) for value in column.tolist()], dtype=object)
+        return as_words(column)
+
+
+# what becomes of cells that have none of the categories of the fit, missing ones among them
+GAPS, IGNORE, ERROR = "gaps", "ignore", "error"
+UNSEEN = (GAPS, IGNORE, ERROR)
+_NEW, _MISSING = -1, -2
 
 
 @dataclass(frozen=True)
 class Indicators:
-    """A column of zeros and ones for each category; one that was not there in the fit has zeros alone.
+    """A column of zeros and ones for each category.
 
     levels : the categories of each column, empty for one that stays as it is
+    unseen : of cells without any of them: new categories are zeros and missing cells stay so, both are zeros, or
+        both are an error
     """
 
     levels: tuple[tuple[str, ...], ...]
+    unseen: str = GAPS
     name: ClassVar[str] = "indicators"
 
     def __call__(self, cells: Cells) -> Cells:
@@ -119,26 +133,50 @@ class Indicators:
                 parts.append(cells.numbers[:, place : place + 1])
                 columns.append(label)
                 continue
-            parts.append(self._indicated(cells.column(place), levels))
+            parts.append(self._indicated(as_words(cells.column(place)), levels, label))
             columns += [f"{label}={level}" for level in levels]
         return Cells(tuple(columns), np.concatenate(parts, axis=1).astype(cells.numbers.dtype, copy=False))
 
-    @staticmethod
-    def _indicated(column: NDArray[Any], levels: tuple[str, ...]) -> Floats:
-        texts = column if column.dtype == object else np.array([number_text(v) for v in column], dtype=object)
-        found = (texts[:, None] == np.array(levels, dtype=object)).astype(np.float64)
-        if "" not in levels:
-            found[texts == ""] = np.nan
+    def _indicated(self, texts: NDArray[Any], levels: tuple[str, ...], label: str) -> Floats:
+        places = _places(texts, levels)
+        if self.unseen == ERROR and np.any(places < 0):
+            new = texts[np.argmin(places)]
+            what = f"the category {new!r}" if new else "missing cells"
+            raise ValueError(f"Column {label!r} has {what}, which the fit did not have.")
+        found = (places[:, None] == np.arange(len(levels))).astype(np.float64)
+        if self.unseen == GAPS:
+            found[places == _MISSING] = np.nan
         return found
 
     def unknown(self, cells: Cells) -> dict[str, list[str]]:
         """Categories that the fit did not see, by column."""
         found = {}
         for place, (label, levels) in enumerate(zip(cells.columns, self.levels, strict=True)):
-            seen = set(cells.words[place].tolist()) if place in cells.words and levels else set()
-            if seen - {*levels, ""}:
-                found[label] = sorted(seen - {*levels, ""})
+            texts = as_words(cells.column(place)) if levels else np.array([], dtype=object)
+            new = texts[_places(texts, levels) == _NEW]
+            if len(new):
+                found[label] = sorted(set(new.tolist()))
         return found
+
+
+def _places(texts: NDArray[Any], levels: tuple[str, ...]) -> NDArray[np.intp]:
+    """Which category each text is. Codes may come as numbers, and truth values too, which 01 and TRUE then are."""
+    alike = {_as_number(level): place for place, level in reversed(list(enumerate(levels)))}
+    alike |= {level: place for place, level in enumerate(levels)}
+    nothing = {"": alike.get("", _MISSING)}
+    known = {text: alike.get(text, alike.get(_as_number(text), _NEW)) for text in set(texts.tolist())} | nothing
+    return np.array([known[text] for text in texts.tolist()], dtype=np.intp)
+
+
+def _as_number(text: str) -> str:
+    """The number that a table of numbers has for a text, as text."""
+    if text.lower() in ("true", "false"):
+        return str(int(text.lower() == "true"))
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return number_text(number) if np.isfinite(number) else text
 
 
 @dataclass(frozen=True)
@@ -158,13 +196,16 @@ class Fill:
 
 @dataclass(frozen=True)
 class FillWords:
-    """A word in place of what is missing, column by column."""
+    """A word in place of what is missing, column by column; numbers beside it become words."""
 
     values: tuple[str, ...]
     name: ClassVar[str] = "fill_words"
 
     def __call__(self, cells: Cells) -> Cells:
-        words = {place: np.where(texts == "", self.values[place], texts) for place, texts in cells.words.items()}
+        words = dict(cells.words)
+        for place in np.flatnonzero(np.any(cells.is_missing, axis=0)).tolist():
+            texts = as_words(cells.column(place))
+            words[place] = np.where(texts == "", self.values[place], texts)
         return Cells(cells.columns, cells.numbers, words)
 
 
@@ -226,19 +267,21 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 @dataclass(frozen=True)
 class Function:
-    """A function of single numbers."""
+    """A function of single numbers, of ``counts`` if negative ones are refused."""
 
     function: str
+    counts: bool = False
     name: ClassVar[str] = "function"
 
     def __call__(self, cells: Cells) -> Cells:
-        if self.function == "log1p":
+        if self.counts:
             _check_counts(cells, "logarithms")
         with np.errstate(all="ignore"):
             return cells.with_numbers(FUNCTIONS[self.function](cells.numbers))
 
 
 def _check_counts(cells: Cells, what: str) -> None:
+    """Reject negative numbers, by the first column that has any."""
     values = cells.numbers.data if is_sparse(cells.numbers) else cells.numbers
     low = values < 0
     if np.any(low):
@@ -259,8 +302,9 @@ class Affine:
     name: ClassVar[str] = "affine"
 
     def __call__(self, cells: Cells) -> Cells:
-        if is_sparse(cells.numbers):
+        if is_sparse(cells.numbers) and not np.any(self.centre):
             return cells.with_numbers(cells.numbers.multiply(1 / self.scale[None, :]).tocsr())
+        cells = dense(cells)
         moved = np.empty(cells.numbers.shape, dtype=cells.numbers.dtype)
         for start in range(0, len(cells), ROWS_AT_ONCE):
             rows = slice(start, start + ROWS_AT_ONCE)
@@ -322,14 +366,21 @@ class Beside:
         parts = [applied(chain, cells) for chain in self.chains]
         numbers = [part.numbers.toarray() if is_sparse(part.numbers) else part.numbers for part in parts]
         columns = tuple(label for part in parts for label in part.columns)
-        return Cells(columns, np.concatenate(numbers, axis=1))
+        starts = np.cumsum([0, *(len(part.columns) for part in parts)]).tolist()
+        words = {
+            start + place: texts
+            for start, part in zip(starts, parts, strict=False)
+            for place, texts in part.words.items()
+        }
+        return Cells(columns, np.concatenate(numbers, axis=1), words)
 
 
+_OF_CELLS = (Columns, Take, Beside, Read, Indicators, FillWords)
+_OF_WORDS = {one.name for one in _OF_CELLS}
 OPERATIONS: dict[str, type[Any]] = {
     one.name: one
     for one in (
-        *(Columns, Take, Beside),
-        *(Read, Indicators, FillWords),
+        *_OF_CELLS,
         *(Fill, FillByNeighbours, Totals, Function, Affine, UnitRows, Project),
     )
 }

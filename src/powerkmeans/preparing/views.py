@@ -58,7 +58,7 @@ class PreparedView:
 
     def __call__(self, cells: Cells) -> Any:
         """What the model takes, a row of NaN where a cell is missing that nothing fills."""
-        numbers = applied(self.chain, cells).numbers
+        numbers = applied(self.chain, cells).as_numbers().numbers
         return numbers if is_sparse(numbers) else np.asarray(numbers)
 
 
@@ -143,7 +143,7 @@ def _later(original: Cells, treatment: Treatment, categories: list[slice], *, ab
     if treatment.total is not None:
         rest.append(Totals(treatment.total))
     if treatment.log:
-        rest.append(Function("log1p"))
+        rest.append(Function("log1p", counts=True))
     return rest
 
 
