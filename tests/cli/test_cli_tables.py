@@ -178,6 +178,73 @@ def test_new_categories_and_words_are_told(run, people, frame, tmp_path):
     )
 
 
+@pytest.mark.parametrize(
+    ("column", "options", "holds", "say"),
+    [
+        (["1%", "2"], [], "numbers of different units: %, none", "write them in one"),
+        (["1.234,56 €", "2.000,00 €"], ["--decimal", ","], "'1.234,56 €' in line 2", "--thousands ."),
+        (["1,234,567", "2,345,678"], [], "'1,234,567' in line 2", "--thousands ,"),
+        (["", ""], [], "nothing: every cell is missing", "--drop x"),
+    ],
+)
+def test_what_would_help_a_column(run, tmp_path, column, options, holds, say):
+    lines = [f'{int(a)};"{column[i % 2]}"' for i, a in enumerate(VALUES[:, 0])]
+    (tmp_path / "t.csv").write_text("a;x\n" + "\n".join(lines), encoding="utf-8")
+    done = run("fit", "t.csv", "-k", K, *options, *FAST)
+    assert done.code == 3
+    assert holds in done.error
+    assert say in done.error
+
+
+def test_names_with_commas_are_named_in_every_option(run, tmp_path):
+    table = pandas.DataFrame({"a,b": VALUES[:, 0], "c,d": np.array(["x", "y", "z"])[WHICH]})
+    table.to_csv(tmp_path / "t.csv", index=False)
+    for options in (("--encode", "c,d"), ("--encode", "c,d", "--view", "u=a,b", "--view", "v=c,d")):
+        assert run("fit", "t.csv", "-k", K, *options, *FAST).code == 0
+    assert "no column 'c'" in run("fit", "t.csv", "-k", K, "--encode", "c,a,b", *FAST).sentence
+
+
+def test_cells_of_another_kind_than_in_the_fit(run, people, frame, tmp_path):
+    run("fit", people, "-k", K, "--columns", "c,new,since", *FAST)
+    model = powerkmeans.load(tmp_path / "out/model.npz")
+    for new, message in (({"since": 20240101}, "'20240101' is not a date"), ({"new": 5}, "'5' is not yes or no")):
+        other = frame.assign(**new)
+        other.to_csv(tmp_path / "new.csv", index=False)
+        where = f"new.csv, line 2, column {next(iter(new))!r}: "
+        assert run("predict", "out/model.npz", "new.csv").sentence == f"{where}{message}."
+        with pytest.raises(ValueError, match=message):
+            model.predict(other)
+    numbers = frame.assign(new=(frame["new"] == "yes"), since=pandas.to_datetime(frame["since"]))
+    assert np.array_equal(model.predict(numbers), model.labels_)
+    numbers.assign(new=numbers["new"].map({True: "1", False: "no"})).to_csv(tmp_path / "mixed.csv", index=False)
+    assert run("predict", "out/model.npz", "mixed.csv").out == (tmp_path / "out/labels.csv").read_text()
+
+
+def sheet_of(path, lines, **sheets):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for line in lines:
+        book.active.append(line)
+    for name in sheets.get("charts", ()):
+        chart = openpyxl.chart.BarChart()
+        chart.add_data(openpyxl.chart.Reference(book.active, min_col=1, min_row=1, max_row=3))
+        book.create_chartsheet(name, 0).add_chart(chart)
+    book.save(path)
+
+
+def test_sheets_with_more_or_less_than_a_table(run, tmp_path):
+    body = VALUES.round(2).tolist()
+    sheet_of(tmp_path / "t.xlsx", [["Report of the year"], HEADER, *body])
+    done = run("fit", "t.xlsx", "-k", K, *FAST)
+    assert "t.xlsx, row 2 has more cells than row 1, which names 1 column" in done.sentence
+    sheet_of(tmp_path / "t.xlsx", body)
+    assert run("fit", "t.xlsx", "-k", K, *FAST, "--json").json["n_samples"] == N  # as of CSV
+    sheet_of(tmp_path / "t.xlsx", [HEADER, *([str(a).replace(".", ","), *row] for a, *row in body)], charts=["c"])
+    assert run("fit", "t.xlsx", "-k", K, "--decimal", ",", *FAST).code == 0
+    sheet_of(tmp_path / "t.xlsx", [["a", "b"], *([row[0], f"=A{i + 2}"] for i, row in enumerate(body))])
+    assert "or a formula that was never calculated" in run("fit", "t.xlsx", "-k", K, *FAST).error
+
+
 def test_columns_that_look_like_names_are_noticed(run, tmp_path):
     table = pandas.DataFrame(VALUES, columns=HEADER)
     table.insert(0, "number", np.arange(1, N + 1))

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from powerkmeans.cli.columns import Chosen, cut_views, find_columns, parse_views, patterns_of
+from powerkmeans.cli.columns import Chosen, Named, cut_views, parse_views
 from powerkmeans.cli.errors import UserError, counted, listed, usage
 from powerkmeans.cli.progress import Bar
 from powerkmeans.cli.reading import Given, named_files, read_file
@@ -156,10 +156,10 @@ def _prepared(tables: list[Table], options: InputOptions, unused: list[str], *, 
 def decided(tables: list[Table], options: InputOptions) -> tuple[list[Table], Kinds, list[str]]:
     """Tables without the texts that are dropped, what their columns hold, and notes of what was decided."""
     kinds, kept, notes = Kinds(), list[Table](), list[str]()
-    encode = patterns_of(options.encode)
-    found: set[str] = set()
+    encode = Named(options.encode)
     for table in tables:
-        of_table = find_kinds(table.cells, options.spelling, _encoded(table, encode, found))
+        encoded = [table.columns[place] for place in encode.places(table.columns, table.source)]
+        of_table = find_kinds(table.cells, options.spelling, encoded)
         words = [label for label, kind in of_table.items() if kind is None and _has_words(table, label)]
         if options.encode_text:
             of_table |= {label: Kind.CATEGORY for label in words if is_category(table.words_of(label))}
@@ -169,26 +169,12 @@ def decided(tables: list[Table], options: InputOptions) -> tuple[list[Table], Ki
         kinds[table.name] = {label: kind for label, kind in of_table.items() if label not in left_out}
         notes += _about_kinds(kinds[table.name])
         kept.append(_without(table, left_out))
-    for pattern in encode:
-        if pattern not in found:
-            find_columns(pattern, tables[0].columns, tables[0].source)  # which says that it is not there
+    encode.check()
     return kept, kinds, notes
 
 
 def _has_words(table: Table, label: str) -> bool:
     return bool(np.any(table.words_of(label) != ""))
-
-
-def _encoded(table: Table, patterns: Sequence[str], found: set[str]) -> list[str]:
-    """The columns of a table that ``--encode`` names."""
-    labels = list[str]()
-    for pattern in patterns:
-        try:
-            labels += [table.columns[place] for place in find_columns(pattern, table.columns, table.source)]
-            found.add(pattern)
-        except UserError:
-            continue
-    return labels
 
 
 def _without(table: Table, words: list[str]) -> Table:

@@ -159,6 +159,8 @@ def _lenient(operation: Operation) -> Operation:
         return Beside(tuple(tuple(map(_lenient, chain)) for chain in operation.chains))
     if isinstance(operation, Function):
         return replace(operation, counts=False)
+    if isinstance(operation, Read):
+        return replace(operation, kinds=tuple(k if k is Kind.CATEGORY else Kind.NUMBER for k in operation.kinds))
     return replace(operation, unseen=IGNORE) if isinstance(operation, Indicators) else operation
 
 

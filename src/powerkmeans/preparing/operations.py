@@ -92,6 +92,8 @@ class Read:
                 words[place] = self._categories(column)
             elif place in cells.words:
                 numbers[:, place] = self._numbers(column, kind, cells.columns[place])
+            elif kind is not Kind.NUMBER:
+                _check_kind(column, kind, cells.columns[place])
         return Cells(cells.columns, numbers, words)
 
     def _numbers(self, texts: NDArray[Any], kind: Kind, column: str) -> Floats:
@@ -105,6 +107,14 @@ class Read:
             missing = self.spelling.is_missing
             return np.array(["" if missing(text) else text for text in column.tolist()], dtype=object)
         return as_words(column)
+
+
+def _check_kind(numbers: Floats, kind: Kind, column: str) -> None:
+    """Reject numbers where there were words: other ones than 0 and 1 as truth values, any as dates."""
+    fits = np.isnan(numbers) if kind is Kind.DATE else np.isin(numbers, (0, 1)) | np.isnan(numbers)
+    if not np.all(fits):
+        first = number_text(float(numbers[np.argmin(fits)]))
+        raise ValueError(f"Column {column!r}: {NotSpeltError(first, kind)}, as cells were in the fit.")
 
 
 # what becomes of cells that have none of the categories of the fit, missing ones among them

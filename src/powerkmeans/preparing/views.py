@@ -112,11 +112,22 @@ def prepare_view(
     rest = _later(original, treatment, categories, absent=absent)
     values = applied(rest, original)
     scaling = find_scaling(values.numbers, treatment.scale, categories)
+    _check_size(scaling, values.columns)
     if scales_columns(treatment.scale):
         rest.append(Affine(scaling.centre, scaling.scale))
         values = rest[-1](values)
     view = PreparedView(name, original.columns, (*chain, *rest))
     return Prepared(view, original, np.asarray(values.numbers), scaling)
+
+
+def _check_size(scaling: Scaling, columns: Sequence[str]) -> None:
+    """Reject numbers whose squares are none."""
+    fits = np.isfinite(scaling.deviation) & np.isfinite(scaling.scale)
+    if not np.all(fits):
+        column = columns[int(np.argmin(fits))]
+        raise ValueError(
+            f"Column {column!r} has numbers that are too large to be compared; divide them, or leave it out."
+        )
 
 
 def _levels(words: Cells, place: int) -> tuple[str, ...]:
@@ -160,8 +171,7 @@ def _medians(cells: Cells, categories: list[slice]) -> NDArray[np.float64]:
 def _by_neighbours(cells: Cells, *, absent: bool) -> FillByNeighbours:
     values = np.asarray(cells.numbers, dtype=np.float64)
     values = values[~np.all(np.isnan(values), axis=1)]
-    with np.errstate(invalid="ignore"):
-        units = np.nan_to_num(np.nanstd(values, axis=0))
+    units = np.array([0.0 if np.all(np.isnan(column)) else np.nanstd(column) for column in values.T])
     return FillByNeighbours(_donors(values), np.where(units > 0, units, 1.0), absent=absent)
 
 
@@ -169,5 +179,5 @@ def _donors(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Some of the rows, whatever order they come in."""
     if len(values) <= _DONORS:
         return values
-    in_order = values[np.lexsort(np.nan_to_num(values).T)]
+    in_order = values[np.lexsort(values.T)]
     return in_order[np.random.default_rng(_SEED).choice(len(values), _DONORS, replace=False)]
