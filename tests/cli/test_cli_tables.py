@@ -245,6 +245,12 @@ def test_sheets_with_more_or_less_than_a_table(run, tmp_path):
     assert "or a formula that was never calculated" in run("fit", "t.xlsx", "-k", K, *FAST).error
 
 
+def test_names_of_rows_are_not_taken_as_categories_without_room(run, people, monkeypatch):
+    monkeypatch.setattr("powerkmeans.cli.memory.available_memory", lambda: 60 * 60 * 8 - 1)
+    done = run("fit", people, "-k", K, "--columns", "c,name", "--encode", "name", *FAST)
+    assert done.sentence.startswith("Column 'name' as 60 categories takes 28.8 kB in memory")
+
+
 def test_columns_that_look_like_names_are_noticed(run, tmp_path):
     table = pandas.DataFrame(VALUES, columns=HEADER)
     table.insert(0, "number", np.arange(1, N + 1))

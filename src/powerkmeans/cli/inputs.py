@@ -10,6 +10,7 @@ import numpy as np
 
 from powerkmeans.cli.columns import Chosen, Named, cut_views, parse_views
 from powerkmeans.cli.errors import UserError, counted, listed, usage
+from powerkmeans.cli.memory import check_room
 from powerkmeans.cli.progress import Bar
 from powerkmeans.cli.reading import Given, named_files, read_file
 from powerkmeans.cli.samples import Samples, align, check_coverage, check_values, cut, incomplete
@@ -17,6 +18,7 @@ from powerkmeans.cli.table import Choose, OnRead, Request, Table
 from powerkmeans.cli.terminal import Terminal
 from powerkmeans.cli.troubles import check_columns, is_category, looks_like_ids, quoted
 from powerkmeans.inputs.metric import EUCLIDEAN
+from powerkmeans.preparing.cells import Cells
 from powerkmeans.preparing.scaling import AUTO, NONE, ROWS, STANDARD, Scaling, scales_columns
 from powerkmeans.preparing.spelling import Kind, Spelling
 from powerkmeans.preparing.views import DROP_ROWS, Prepared, PreparedView, Treatment, find_kinds, prepare_view
@@ -298,10 +300,19 @@ def _prepared_view(
     numbers = all(kind is Kind.NUMBER for kind in kinds.values())
     if (treatment.total is not None or treatment.log) and not numbers:
         raise usage("--total and --log are for counts and amounts; leave other columns out with --drop.")
+    _check_categories(cells, kinds)
     try:
         return prepare_view(name, cells, kinds, treatment, absent=several)
     except ValueError as error:
         raise UserError(f"View {name!r}: {error}" if several else str(error)) from error
+
+
+def _check_categories(cells: Cells, kinds: dict[str, Kind]) -> None:
+    """Reject a column that has more categories than there is room for: names of rows, mostly."""
+    for place, (label, kind) in enumerate(kinds.items()):
+        if kind is Kind.CATEGORY:
+            levels = len(set(cells.column(place).tolist()))
+            check_room(len(cells) * levels * 8, f"Column {label!r} as {levels:,} categories")
 
 
 def _units(scaling: Scaling) -> Any:

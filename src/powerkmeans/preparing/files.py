@@ -32,6 +32,7 @@ from powerkmeans.preparing.operations import (
     Indicators,
     Operation,
     Read,
+    Take,
     applied,
 )
 from powerkmeans.preparing.prepared import PreparedModel
@@ -125,6 +126,10 @@ def _unpacked(entry: Any, where: str) -> Operation:
     if name == Beside.name:
         chains = values["chains"]
         values["chains"] = tuple(_chain(chain, f"{where}[{place}]") for place, chain in enumerate(chains))
+        if not all(chain and isinstance(chain[0], Take) for chain in values["chains"]):
+            raise Flaw(
+                f"{where}: every chain must say which columns it takes"
+            )  # or few bytes make any number of them
     operation: Operation = OPERATIONS[name](**values)
     return operation
 
