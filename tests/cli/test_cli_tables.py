@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from command_helpers import K, N, ids, read_csv, rows, write_csv
+from command_helpers import ANNEAL_FACTOR, K, N, ids, read_csv, rows, write_csv
+from scipy.sparse import csr_array
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import powerkmeans
+from powerkmeans import KernelPowerKMeans
 
 pandas = pytest.importorskip("pandas")
 HEADER, VALUES = rows()
@@ -73,6 +78,7 @@ def test_a_model_takes_the_users_own_table(run, people, frame, tmp_path):
     assert len(np.unique(model.predict(frame))) == K
     assert np.array_equal(model.predict(frame[["d", "c"]]), model.labels_)
     assert np.array_equal(model.predict(frame[["c", "d"]].to_numpy()), model.labels_)
+    assert np.array_equal(model.predict(csr_array(frame[["c", "d"]].to_numpy())), model.labels_)
 
 
 @pytest.mark.parametrize("kind", ["parquet", "xlsx"])
@@ -202,6 +208,17 @@ def test_names_with_commas_are_named_in_every_option(run, tmp_path):
     for options in (("--encode", "c,d"), ("--encode", "c,d", "--view", "u=a,b", "--view", "v=c,d")):
         assert run("fit", "t.csv", "-k", K, *options, *FAST).code == 0
     assert "no column 'c'" in run("fit", "t.csv", "-k", K, "--encode", "c,a,b", *FAST).sentence
+
+
+def test_models_of_pipelines_are_asked_by_the_command(run, frame, tmp_path):
+    words = OneHotEncoder(handle_unknown="ignore")
+    columns = ColumnTransformer([("n", StandardScaler(), ["c", "d"]), ("w", words, ["kind"])])
+    model = KernelPowerKMeans(K, feature_map="identity", anneal_factor=ANNEAL_FACTOR, random_state=0)
+    powerkmeans.save(make_pipeline(columns, model).fit(frame), tmp_path / "pipeline.npz")
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    assert run("predict", "pipeline.npz", "t.csv", "--json").json["cluster"] == model.labels_.tolist()
+    frame.assign(d="much").to_csv(tmp_path / "t.csv", index=False)
+    assert run("predict", "pipeline.npz", "t.csv").sentence == "Column 'd': 'much' is not a number."
 
 
 def test_cells_of_another_kind_than_in_the_fit(run, people, frame, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from powerkmeans.preparing.cells import Cells
 from powerkmeans.preparing.operations import Indicators
@@ -33,6 +34,14 @@ def test_columns_without_any_number_are_filled_silently():
     values = np.column_stack([np.arange(9.0), np.full(9, np.nan)])
     for fill in ("median", "knn"):
         assert np.all(prepared(values, impute=fill).values[:, 1] == 0)
+
+
+def test_sparse_rows_are_prepared_like_others():
+    values = np.where(np.arange(60).reshape(20, 3) % 4 == 1, 0.0, np.arange(60.0).reshape(20, 3))
+    values[3, 1] = np.nan
+    for fill in ("median", "knn"):
+        found = prepared(values, impute=fill)
+        assert np.array_equal(found.view(Cells(("a", "b", "c"), csr_array(values))), found.values)
 
 
 @pytest.mark.filterwarnings("error")

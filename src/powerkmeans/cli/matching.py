@@ -72,7 +72,7 @@ def prepared(model: PreparedModel, samples: Samples) -> tuple[Any, Samples]:
 def _check_words(table: Table, view: PreparedView) -> None:
     """Reject cells of another kind than the fit had, and infinite numbers, by where they stand."""
     check_finite(table)
-    kinds = next((one.kinds for one in view.chain if isinstance(one, Read)), (Kind.NUMBER,) * len(table.columns))
+    kinds = next((one.kinds for one in view.chain if isinstance(one, Read)), ())  # a pipeline finds out by itself
     for place, kind in enumerate(kinds):
         if kind is not Kind.CATEGORY and (place in table.words or kind is not Kind.NUMBER):
             _check_column(table, place, as_words(table.cells.column(place)), view.spelling.parser(kind))

@@ -126,10 +126,9 @@ def _unpacked(entry: Any, where: str) -> Operation:
     if name == Beside.name:
         chains = values["chains"]
         values["chains"] = tuple(_chain(chain, f"{where}[{place}]") for place, chain in enumerate(chains))
+        # or few bytes would make any number of columns
         if not all(chain and isinstance(chain[0], Take) for chain in values["chains"]):
-            raise Flaw(
-                f"{where}: every chain must say which columns it takes"
-            )  # or few bytes make any number of them
+            raise Flaw(f"{where}: every chain must say which columns it takes")
     operation: Operation = OPERATIONS[name](**values)
     return operation
 

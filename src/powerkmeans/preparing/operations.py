@@ -55,17 +55,19 @@ class Columns:
                 raise ValueError(f"The table has {len(cells.columns)} columns, the model was fitted to {width}.")
             return Cells(self.columns, cells.numbers, cells.words)
         places = {label: place for place, label in enumerate(cells.columns)}
-        twice = [
-            label for label in self.columns if len(places) < len(cells.columns) and cells.columns.count(label) > 1
-        ]
-        if twice:
-            raise ValueError(f"The table has more than one column {twice[0]!r}; rename them.")
+        if len(places) < len(cells.columns):
+            self._check_once(cells.columns)
         lacking = [label for label in self.columns if label not in places]
         if lacking:
             shown = ", ".join(map(repr, lacking[:5])) + (" and more" if len(lacking) > 5 else "")
             raise ValueError(f"The table lacks {len(lacking)} of the {width} columns of the model: {shown}.")
         found = [places[label] for label in self.columns]
         return cells if found == list(range(len(cells.columns))) else cells.take(found)
+
+    def _check_once(self, header: tuple[str, ...]) -> None:
+        for label in self.columns:
+            if header.count(label) > 1:
+                raise ValueError(f"The table has more than one column {label!r}; rename them.")
 
     @property
     def _named(self) -> bool:
@@ -85,6 +87,7 @@ class Read:
 
     def __call__(self, cells: Cells) -> Cells:
         words: dict[int, NDArray[Any]] = {}
+        cells = cells if set(self.kinds) <= {Kind.NUMBER} else dense(cells)
         numbers = np.array(cells.numbers) if cells.words else cells.numbers
         for place, kind in enumerate(self.kinds):
             column = cells.column(place)
@@ -198,8 +201,9 @@ class Fill:
     name: ClassVar[str] = "fill"
 
     def __call__(self, cells: Cells) -> Cells:
-        if is_sparse(cells.numbers):
+        if is_sparse(cells.numbers) and not np.any(np.isnan(cells.numbers.data)):
             return cells
+        cells = dense(cells)
         missing = _gaps(cells.numbers, self.absent)
         return cells.with_numbers(np.where(missing, self.values, cells.numbers).astype(cells.numbers.dtype))
 
@@ -234,6 +238,7 @@ class FillByNeighbours:
     name: ClassVar[str] = "fill_by_neighbours"
 
     def __call__(self, cells: Cells) -> Cells:
+        cells = dense(cells)
         missing = _gaps(cells.numbers, self.absent)
         rows = np.any(missing, axis=1)
         numbers = np.array(cells.numbers)
