@@ -221,6 +221,22 @@ def test_models_of_pipelines_are_asked_by_the_command(run, frame, tmp_path):
     assert run("predict", "pipeline.npz", "t.csv").sentence == "Column 'd': 'much' is not a number."
 
 
+def test_numbers_that_stand_for_nothing_do_so_in_every_file(run, tmp_path):
+    table = pandas.DataFrame(VALUES, columns=HEADER)
+    table.loc[5, "b"] = table.loc[8, "c"] = -999
+    table.to_csv(tmp_path / "t.csv", index=False)
+    np.save(tmp_path / "t.npy", table.to_numpy())
+    labels = []
+    for name in ("t.csv", "t.npy"):
+        done = run("fit", name, "-k", K, "--na", "-999", "--impute", "drop-rows", *FAST)
+        assert "2 rows with missing cells" in done.err
+        labels.append((tmp_path / "out/labels.csv").read_text())
+        with pytest.warns(UserWarning, match="2 of 60 rows have missing cells"):
+            assert powerkmeans.load(tmp_path / "out/model.npz").predict(table)[[5, 8]].tolist() == [-1, -1]
+        assert run("predict", "out/model.npz", "t.npy").out == labels[-1]
+    assert labels[0] == labels[1]
+
+
 def test_cells_of_another_kind_than_in_the_fit(run, people, frame, tmp_path):
     run("fit", people, "-k", K, "--columns", "c,new,since", *FAST)
     model = powerkmeans.load(tmp_path / "out/model.npz")

@@ -249,7 +249,8 @@ def read_tables(files: list[Given], options: InputOptions, choose: Choose, termi
                     bar, file.source + (f", file {index + 1} of {len(files)}" if len(files) > 1 else "")
                 ),
             )
-            tables += read_file(file, request)
+            read = read_file(file, request)
+            tables += [replace(table, values=request.spelling.with_gaps(table.values)) for table in read]
     names = [table.name for table in tables]
     twice = [name for name in names if names.count(name) > 1]
     if twice:

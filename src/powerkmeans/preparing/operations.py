@@ -7,7 +7,7 @@ the fields; ``contents`` has the table of what they may hold.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
@@ -87,8 +87,10 @@ class Read:
 
     def __call__(self, cells: Cells) -> Cells:
         words: dict[int, NDArray[Any]] = {}
-        cells = cells if set(self.kinds) <= {Kind.NUMBER} else dense(cells)
+        cells = cells if set(self.kinds) <= {Kind.NUMBER} and not self.spelling.missing else dense(cells)
         numbers = np.array(cells.numbers) if cells.words else cells.numbers
+        numbers = self.spelling.with_gaps(numbers) if self.spelling.missing else numbers
+        cells = replace(cells, numbers=numbers)
         for place, kind in enumerate(self.kinds):
             column = cells.column(place)
             if kind is Kind.CATEGORY:

@@ -63,6 +63,12 @@ class Spelling:
         """Whether a text stands for nothing."""
         return text.lower() in MISSING or text.lower() in self.missing
 
+    def with_gaps(self, numbers: NDArray[Any]) -> NDArray[Any]:
+        """Numbers, with NaN in place of those that stand for nothing, such as -999."""
+        marks = [self.number(text) for text in self.missing if _parses(self.number, text)]
+        gone = np.isin(numbers, np.array(marks, dtype=numbers.dtype)) if marks else np.False_
+        return np.where(gone, np.nan, numbers).astype(numbers.dtype, copy=False) if np.any(gone) else numbers
+
     def number(self, text: str) -> float:
         """A number, also with a currency or a percent sign; or NotSpeltError."""
         found, sign = _amount(text)
