@@ -237,6 +237,13 @@ def test_numbers_that_stand_for_nothing_do_so_in_every_file(run, tmp_path):
     assert labels[0] == labels[1]
 
 
+def test_a_column_that_is_called_as_a_category_is_told(run, frame, tmp_path):
+    frame[["c", "kind"]].assign(**{"kind=red": 1 + frame["c"]}).to_csv(tmp_path / "t.csv", index=False)
+    done = run("fit", "t.csv", "-k", K, "--encode", "kind", *FAST)
+    assert "'kind=red'" in done.sentence
+    assert "rename it" in done.sentence
+
+
 def test_cells_of_another_kind_than_in_the_fit(run, people, frame, tmp_path):
     run("fit", people, "-k", K, "--columns", "c,new,since", *FAST)
     model = powerkmeans.load(tmp_path / "out/model.npz")

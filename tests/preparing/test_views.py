@@ -7,9 +7,9 @@ import pytest
 from scipy.sparse import csr_array
 
 from powerkmeans.preparing.cells import Cells
-from powerkmeans.preparing.operations import Indicators
 from powerkmeans.preparing.spelling import Kind
 from powerkmeans.preparing.views import Treatment, prepare_view
+from powerkmeans.preparing.words import Indicators
 
 
 def prepared(values, **treatment):

@@ -12,10 +12,11 @@ from powerkmeans.cli.errors import UserError, counted, listed, near
 from powerkmeans.cli.samples import Samples, align, check_finite
 from powerkmeans.cli.table import Choose, Table
 from powerkmeans.preparing.cells import Words, as_words
-from powerkmeans.preparing.operations import Indicators, Read, applied
+from powerkmeans.preparing.operations import applied
 from powerkmeans.preparing.prepared import PreparedModel, complete_rows, rows_of
 from powerkmeans.preparing.spelling import Kind, NotSpeltError
 from powerkmeans.preparing.views import PreparedView
+from powerkmeans.preparing.words import Indicators, Read
 
 
 def wanted_columns(model: PreparedModel) -> Choose:

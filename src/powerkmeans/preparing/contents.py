@@ -12,6 +12,7 @@ from powerkmeans.models.files.flaws import Flaw
 from powerkmeans.models.files.schema import (
     Check,
     Scope,
+    anything,
     flag,
     integer,
     listed,
@@ -23,9 +24,10 @@ from powerkmeans.models.files.schema import (
     text,
 )
 from powerkmeans.models.saving import PREPARATION
-from powerkmeans.preparing.operations import FUNCTIONS, UNSEEN
+from powerkmeans.preparing.operations import FUNCTIONS
 from powerkmeans.preparing.scaling import KINDS
 from powerkmeans.preparing.spelling import Kind
+from powerkmeans.preparing.words import UNSEEN
 
 _HUGE, _TINY = float(np.finfo(np.float64).max), float(np.finfo(np.float64).tiny)
 
@@ -65,10 +67,6 @@ def _sample(value: Any, where: str, scope: Scope) -> None:
     """The id of a sample, or its row."""
     if not isinstance(value, (str, int, float)):
         raise Flaw(f"{where} must be an id")
-
-
-def _anything(value: Any, where: str, scope: Scope) -> None:
-    """What is checked where it is unpacked."""
 
 
 def _one_letter(value: Any, where: str, scope: Scope) -> None:
@@ -132,7 +130,7 @@ _VIEW_1 = {
     "deviation": _array("f", 0),
     "constant": _array("b"),
 }
-_VIEW = {"name": text, "columns": listed(text), "chain": listed(_anything)}
+_VIEW = {"name": text, "columns": listed(text), "chain": listed(anything)}
 _MEASURES = ("n_features", "coverage", "weight", "distance_share", "explained", "agreement", "silhouette")
 _FOUND = {
     "views": record({"view": listed(text, "V")} | {name: listed(_measure, "V") for name in _MEASURES}),

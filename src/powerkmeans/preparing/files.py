@@ -22,16 +22,13 @@ from powerkmeans.models.saving import PREPARATION, is_preparation, load_with_ext
 from powerkmeans.preparing.cells import Cells
 from powerkmeans.preparing.contents import OPERATION_CHECKS, check_extra, check_found
 from powerkmeans.preparing.operations import (
-    IGNORE,
     OPERATIONS,
     Affine,
     Beside,
     Chain,
     Columns,
     Function,
-    Indicators,
     Operation,
-    Read,
     Take,
     applied,
 )
@@ -39,6 +36,7 @@ from powerkmeans.preparing.prepared import PreparedModel
 from powerkmeans.preparing.scaling import ROWS, scales_columns
 from powerkmeans.preparing.spelling import Kind, Spelling
 from powerkmeans.preparing.views import PreparedView
+from powerkmeans.preparing.words import IGNORE, Indicators, Read
 from powerkmeans.support.values import path as check_path
 
 VERSION = 2

@@ -21,24 +21,21 @@ from powerkmeans.estimators.base import PowerKMeansBase
 from powerkmeans.preparing.cells import number_text
 from powerkmeans.preparing.files import save_prepared
 from powerkmeans.preparing.operations import (
-    ERROR,
     FUNCTIONS,
-    IGNORE,
     Affine,
     Beside,
     Chain,
     Columns,
     Fill,
     FillByNeighbours,
-    FillWords,
     Function,
-    Indicators,
     Project,
     Take,
     UnitRows,
 )
 from powerkmeans.preparing.prepared import PreparedModel
 from powerkmeans.preparing.views import PreparedView
+from powerkmeans.preparing.words import ERROR, IGNORE, FillWords, Indicators
 from powerkmeans.support.values import path as check_path
 from powerkmeans.support.values import shown
 

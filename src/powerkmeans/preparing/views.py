@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -17,14 +18,13 @@ from powerkmeans.preparing.operations import (
     Fill,
     FillByNeighbours,
     Function,
-    Indicators,
     Operation,
-    Read,
     Totals,
     applied,
 )
 from powerkmeans.preparing.scaling import Scaling, find_scaling, scales_columns
 from powerkmeans.preparing.spelling import PLAIN, Kind, Spelling, kind_of
+from powerkmeans.preparing.words import Indicators, Read
 
 MEDIAN, NEIGHBOURS, DROP_ROWS = "median", "knn", "drop-rows"
 # rows that others are filled from, at most, and the seed that they are drawn with
@@ -108,6 +108,7 @@ def prepare_view(
     if words.words:
         chain.append(Indicators(tuple(_levels(words, place) for place in range(len(words.columns)))))
     original = applied(chain, cells)
+    _check_names(original.columns)
     categories = _categories(chain[-1])
     rest = _later(original, treatment, categories, absent=absent)
     values = applied(rest, original)
@@ -118,6 +119,15 @@ def prepare_view(
         values = rest[-1](values)
     view = PreparedView(name, original.columns, (*chain, *rest))
     return Prepared(view, original, np.asarray(values.numbers), scaling)
+
+
+def _check_names(columns: Sequence[str]) -> None:
+    """Reject a category that is called as a column is."""
+    for label, count in Counter(columns).items():
+        if count > 1:
+            raise ValueError(
+                f"Two columns would be called {label!r}: one of the table, and one of a category; rename it."
+            )
 
 
 def _check_size(scaling: Scaling, columns: Sequence[str]) -> None:
