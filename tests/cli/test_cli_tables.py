@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from command_helpers import K, N, ids, read_csv, rows, write_csv
+from command_helpers import ANNEAL_FACTOR, K, N, ids, read_csv, rows, write_csv
+from scipy.sparse import csr_array
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import powerkmeans
+from powerkmeans import KernelPowerKMeans
 
 pandas = pytest.importorskip("pandas")
 HEADER, VALUES = rows()
@@ -75,6 +80,7 @@ def test_a_model_takes_the_users_own_table(run, people, frame, tmp_path):
     assert len(np.unique(model.predict(frame))) == K
     assert np.array_equal(model.predict(frame[["d", "c"]]), model.labels_)
     assert np.array_equal(model.predict(frame[["c", "d"]].to_numpy()), model.labels_)
+    assert np.array_equal(model.predict(csr_array(frame[["c", "d"]].to_numpy())), model.labels_)
 
 
 @pytest.mark.parametrize("kind", ["parquet", "xlsx"])
@@ -137,6 +143,16 @@ def test_gaps_in_views_are_filled_and_absent_rows_stay_absent(run, tmp_path):
     assert not np.isnan(np.delete(prepared["y"], 9, axis=0)).any()
     assert not np.isnan(prepared["x"]).any()
     assert np.array_equal(model.predict(frame), model.labels_)
+    alone = model.predict({"x": frame[["a", "b"]]})
+    assert np.array_equal(model.predict(frame[["a", "b"]]), alone)  # as the command does
+    assert np.array_equal(model.predict([frame[["a", "b"]], None]), alone)
+    for wrong in ({}, {"x": None}, [None, None]):
+        with pytest.raises(ValueError, match="X has no table"):
+            model.predict(wrong)
+    with pytest.raises(ValueError, match="tables of 5 and of 60 rows"):
+        model.predict({"x": frame[["a", "b"]], "y": frame[["c", "d"]][:5]})
+    with pytest.raises(ValueError, match="list of 1 tables"):
+        model.predict([frame])
 
 
 def test_counts_by_totals_and_logarithms(run, tmp_path):
@@ -184,6 +200,113 @@ def test_categories_do_not_tear_a_graph_apart(run, tmp_path):
     assert answer["cluster_sizes"] == [40, 40, 40]
     again = run("fit", "t.csv", "-k", 3, "--drop-text", "--no-report", "-o", "other", "--json").json
     assert again["feature_map"] == "graph"
+
+
+@pytest.mark.parametrize(
+    ("column", "options", "holds", "say"),
+    [
+        (["1%", "2"], [], "numbers of different units: %, none", "write them in one"),
+        (["1.234,56 €", "2.000,00 €"], ["--decimal", ","], "'1.234,56 €' in line 2", "--thousands ."),
+        (["1,234,567", "2,345,678"], [], "'1,234,567' in line 2", "--thousands ,"),
+        (["", ""], [], "nothing: every cell is missing", "--drop x"),
+    ],
+)
+def test_what_would_help_a_column(run, tmp_path, column, options, holds, say):
+    lines = [f'{int(a)};"{column[i % 2]}"' for i, a in enumerate(VALUES[:, 0])]
+    (tmp_path / "t.csv").write_text("a;x\n" + "\n".join(lines), encoding="utf-8")
+    done = run("fit", "t.csv", "-k", K, *options, *FAST)
+    assert done.code == 3
+    assert holds in done.error
+    assert say in done.error
+
+
+def test_names_with_commas_are_named_in_every_option(run, tmp_path):
+    table = pandas.DataFrame({"a,b": VALUES[:, 0], "c,d": np.array(["x", "y", "z"])[WHICH]})
+    table.to_csv(tmp_path / "t.csv", index=False)
+    for options in (("--encode", "c,d"), ("--encode", "c,d", "--view", "u=a,b", "--view", "v=c,d")):
+        assert run("fit", "t.csv", "-k", K, *options, *FAST).code == 0
+    assert "no column 'c'" in run("fit", "t.csv", "-k", K, "--encode", "c,a,b", *FAST).sentence
+
+
+def test_models_of_pipelines_are_asked_by_the_command(run, frame, tmp_path):
+    words = OneHotEncoder(handle_unknown="ignore")
+    columns = ColumnTransformer([("n", StandardScaler(), ["c", "d"]), ("w", words, ["kind"])])
+    model = KernelPowerKMeans(K, feature_map="identity", anneal_factor=ANNEAL_FACTOR, random_state=0)
+    powerkmeans.save(make_pipeline(columns, model).fit(frame), tmp_path / "pipeline.npz")
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    assert run("predict", "pipeline.npz", "t.csv", "--json").json["cluster"] == model.labels_.tolist()
+    frame.assign(d="much").to_csv(tmp_path / "t.csv", index=False)
+    assert run("predict", "pipeline.npz", "t.csv").sentence == "Column 'd': 'much' is not a number."
+
+
+def test_numbers_that_stand_for_nothing_do_so_in_every_file(run, tmp_path):
+    table = pandas.DataFrame(VALUES, columns=HEADER)
+    table.loc[5, "b"] = table.loc[8, "c"] = -999
+    table.to_csv(tmp_path / "t.csv", index=False)
+    np.save(tmp_path / "t.npy", table.to_numpy())
+    labels = []
+    for name in ("t.csv", "t.npy"):
+        done = run("fit", name, "-k", K, "--na", "-999", "--impute", "drop-rows", *FAST)
+        assert "2 rows with missing cells" in done.err
+        labels.append((tmp_path / "out/labels.csv").read_text())
+        with pytest.warns(UserWarning, match="2 of 60 rows have missing cells"):
+            assert powerkmeans.load(tmp_path / "out/model.npz").predict(table)[[5, 8]].tolist() == [-1, -1]
+        assert run("predict", "out/model.npz", "t.npy").out == labels[-1]
+    assert labels[0] == labels[1]
+
+
+def test_a_column_that_is_called_as_a_category_is_told(run, frame, tmp_path):
+    frame[["c", "kind"]].assign(**{"kind=red": 1 + frame["c"]}).to_csv(tmp_path / "t.csv", index=False)
+    done = run("fit", "t.csv", "-k", K, "--encode", "kind", *FAST)
+    assert "'kind=red'" in done.sentence
+    assert "rename it" in done.sentence
+
+
+def test_cells_of_another_kind_than_in_the_fit(run, people, frame, tmp_path):
+    run("fit", people, "-k", K, "--columns", "c,new,since", *FAST)
+    model = powerkmeans.load(tmp_path / "out/model.npz")
+    for new, message in (({"since": 20240101}, "'20240101' is not a date"), ({"new": 5}, "'5' is not yes or no")):
+        other = frame.assign(**new)
+        other.to_csv(tmp_path / "new.csv", index=False)
+        where = f"new.csv, line 2, column {next(iter(new))!r}: "
+        assert run("predict", "out/model.npz", "new.csv").sentence == f"{where}{message}."
+        with pytest.raises(ValueError, match=message):
+            model.predict(other)
+    numbers = frame.assign(new=(frame["new"] == "yes"), since=pandas.to_datetime(frame["since"]))
+    assert np.array_equal(model.predict(numbers), model.labels_)
+    numbers.assign(new=numbers["new"].map({True: "1", False: "no"})).to_csv(tmp_path / "mixed.csv", index=False)
+    assert run("predict", "out/model.npz", "mixed.csv").out == (tmp_path / "out/labels.csv").read_text()
+
+
+def sheet_of(path, lines, **sheets):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for line in lines:
+        book.active.append(line)
+    for name in sheets.get("charts", ()):
+        chart = openpyxl.chart.BarChart()
+        chart.add_data(openpyxl.chart.Reference(book.active, min_col=1, min_row=1, max_row=3))
+        book.create_chartsheet(name, 0).add_chart(chart)
+    book.save(path)
+
+
+def test_sheets_with_more_or_less_than_a_table(run, tmp_path):
+    body = VALUES.round(2).tolist()
+    sheet_of(tmp_path / "t.xlsx", [["Report of the year"], HEADER, *body])
+    done = run("fit", "t.xlsx", "-k", K, *FAST)
+    assert "t.xlsx, row 2 has more cells than row 1, which names 1 column" in done.sentence
+    sheet_of(tmp_path / "t.xlsx", body)
+    assert run("fit", "t.xlsx", "-k", K, *FAST, "--json").json["n_samples"] == N  # as of CSV
+    sheet_of(tmp_path / "t.xlsx", [HEADER, *([str(a).replace(".", ","), *row] for a, *row in body)], charts=["c"])
+    assert run("fit", "t.xlsx", "-k", K, "--decimal", ",", *FAST).code == 0
+    sheet_of(tmp_path / "t.xlsx", [["a", "b"], *([row[0], f"=A{i + 2}"] for i, row in enumerate(body))])
+    assert "or a formula that was never calculated" in run("fit", "t.xlsx", "-k", K, *FAST).error
+
+
+def test_names_of_rows_are_not_taken_as_categories_without_room(run, people, monkeypatch):
+    monkeypatch.setattr("powerkmeans.cli.memory.available_memory", lambda: 60 * 60 * 8 - 1)
+    done = run("fit", people, "-k", K, "--columns", "c,name", "--encode", "name", *FAST)
+    assert done.sentence.startswith("Column 'name' as 60 categories takes 28.8 kB in memory")
 
 
 def test_columns_that_look_like_names_are_noticed(run, tmp_path):

@@ -10,7 +10,7 @@ from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.feature_selection import VarianceThreshold
 from sklearn.impute import KNNImputer, SimpleImputer
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
     MaxAbsScaler,
@@ -31,6 +31,18 @@ RNG = np.random.default_rng(0)
 ROWS = np.abs(RNG.normal(size=(60, 4))) * [1, 10, 100, 0.1] + np.repeat([0, 8, 20], 20)[:, None] * [1, 10, 100, 0]
 GAPS = np.where(RNG.random(ROWS.shape) < 0.05, np.nan, ROWS)
 FRAME = pandas.DataFrame(GAPS, columns=list("abcd")).assign(kind=np.repeat(["x", "y", np.nan], 20))
+
+
+class Doubled(VarianceThreshold):
+    """A class derived from one that is known, which does something else."""
+
+    def transform(self, X):
+        return 2 * super().transform(X)
+
+
+class DoubledPipeline(Pipeline):
+    def transform(self, X):
+        return 2 * super().transform(X)
 
 
 def small():
@@ -98,6 +110,81 @@ def test_a_table_as_people_have_it(tmp_path):
     assert np.array_equal(model.predict(polars.from_pandas(FRAME)), pipeline.predict(FRAME))
 
 
+CODES = pandas.DataFrame(
+    {
+        "a": ROWS[:, 0],
+        "kind": np.repeat(["x", "y", "z"], 20),
+        "flag": np.arange(60) % 2 == 0,
+        "code": np.arange(60) % 3,
+    }
+)
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        # columns are those that reach a step, and not those of the table
+        [
+            ColumnTransformer([("o", OneHotEncoder(), ["kind"]), ("p", "passthrough", ["a", "code"])]),
+            ColumnTransformer([("s", StandardScaler(), [-1]), ("p", "passthrough", slice(0, None))]),
+        ],
+        [ColumnTransformer([("o", OneHotEncoder(), ["flag", "code"]), ("p", "passthrough", ["a"])])],
+        [ColumnTransformer([("p", "passthrough", ["kind", "code"])]), OneHotEncoder()],
+        [make_pipeline("passthrough", ColumnTransformer([("p", "passthrough", ["code", "a"])])), MinMaxScaler()],
+    ],
+    ids=["twice", "truths", "words", "nested"],
+)
+def test_tables_of_codes(tmp_path, steps):
+    pipeline = make_pipeline(*steps, small()).fit(CODES)
+    expected = pipeline[:-1].transform(CODES)
+    assert np.allclose(saved(pipeline, tmp_path).prepare(CODES), getattr(expected, "toarray", lambda: expected)())
+
+
+def test_words_are_filled_beside_numbers(tmp_path):
+    gaps = CODES[["kind", "code"]].assign(code=CODES["code"].where(CODES.index != 3))
+    gaps["kind"] = gaps["kind"].where(gaps.index != 5)
+    pipeline = make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder(), small()).fit(gaps)
+    assert np.array_equal(saved(pipeline, tmp_path).prepare(gaps), pipeline[:-1].transform(gaps).toarray())
+
+
+def test_categories_that_were_not_there(tmp_path):
+    for unknown in ("ignore", "error"):
+        columns = [("o", OneHotEncoder(handle_unknown=unknown), ["kind"]), ("p", "passthrough", ["a"])]
+        pipeline = make_pipeline(ColumnTransformer(columns), small()).fit(CODES)
+        model = saved(pipeline, tmp_path, f"{unknown}.npz")
+        for new in ("q", None):
+            table = CODES.assign(kind=new)
+            if unknown == "ignore":
+                assert np.allclose(model.prepare(table), pipeline[:-1].transform(table))
+                continue
+            with pytest.raises(ValueError, match=r"Column 'kind' has .*, which the fit did not have"):
+                model.predict(table)
+
+
+@pytest.mark.filterwarnings("error")
+def test_names_of_columns_on_the_way_are_not_asked_for(tmp_path):
+    pipeline = make_pipeline(StandardScaler(), small()).set_output(transform="pandas").fit(CODES[["a", "code"]])
+    assert np.array_equal(saved(pipeline, tmp_path).predict(CODES), pipeline[-1].labels_)
+
+
+def test_numbers_may_come_as_objects_and_words_are_told(tmp_path):
+    model = saved(make_pipeline(StandardScaler(), small()).fit(CODES[["a", "code"]]), tmp_path)
+    assert np.array_equal(model.predict(CODES.astype(object)), model.labels_)
+    assert np.array_equal(model.predict(CODES[["a", "code"]].to_numpy().astype(object)), model.labels_)
+    with pytest.raises(ValueError, match="Column 'a': 'much' is not a number"):
+        model.predict(CODES.assign(a="much"))
+    with pytest.raises(ValueError, match="more than one column 'a'"):
+        model.predict(pandas.concat([CODES, CODES[["a"]]], axis=1))
+    sparse = csr_array(CODES[["a", "code"]].to_numpy())  # whose zeros are moved too
+    assert np.array_equal(model.prepare(sparse), model.prepare(CODES))
+
+
+def test_logarithms_between_minus_one_and_zero(tmp_path):
+    rows = StandardScaler().fit_transform(ROWS) / 10
+    pipeline = make_pipeline(FunctionTransformer(np.log1p), StandardScaler(), FunctionTransformer(np.abs), small())
+    assert np.allclose(saved(pipeline.fit(rows), tmp_path).prepare(rows), pipeline[:-1].transform(rows))
+
+
 def test_neighbours_fill_as_scikit_learn_does(tmp_path):
     pipeline = make_pipeline(KNNImputer(n_neighbors=3), small()).fit(GAPS)
     assert np.allclose(saved(pipeline, tmp_path).prepare(GAPS), pipeline[:-1].transform(GAPS))
@@ -145,6 +232,8 @@ def test_rows_that_nothing_fills_get_no_label(tmp_path):
             ColumnTransformer([("a", PCA(2), [0, 1, 2]), ("b", PCA(1), [3])], transformer_weights={"b": 0}),
             "Part 'b' has a weight of 0",
         ),
+        (Doubled(), "Step 'doubled' is a Doubled, which cannot be written"),
+        (DoubledPipeline([("scale", StandardScaler())]), "is a DoubledPipeline, which cannot be written"),
     ],
 )
 def test_steps_that_cannot_be_written(tmp_path, step, message):
@@ -152,6 +241,15 @@ def test_steps_that_cannot_be_written(tmp_path, step, message):
     with pytest.raises(TypeError, match=message):
         powerkmeans.save(pipeline, tmp_path / "model.npz")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("kinds", [["x", " x"], [None, np.nan]], ids=str)
+def test_categories_that_look_the_same_in_a_file_are_refused(tmp_path, kinds):
+    table = pandas.DataFrame({"a": ROWS[:, 0], "kind": np.array([*kinds, "y"] * 20, dtype=object)})
+    columns = [("o", OneHotEncoder(), ["kind"]), ("p", "passthrough", ["a"])]
+    pipeline = make_pipeline(ColumnTransformer(columns), small()).fit(table)
+    with pytest.raises(TypeError, match="has settings that cannot be written"):
+        powerkmeans.save(pipeline, tmp_path / "model.npz")
 
 
 def test_what_is_no_model_is_not_saved(tmp_path):

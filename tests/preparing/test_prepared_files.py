@@ -109,6 +109,15 @@ def test_damaged_preparations_are_refused(model, tmp_path, place, value):
         powerkmeans.load(tmp_path / "bad.npz")
 
 
+def test_small_files_do_not_make_large_tables(model, tmp_path):
+    """Columns beside themselves, again and again, would be twice as many each time."""
+    estimator, extra = extra_of(model, tmp_path)
+    extra["views"][0]["chain"] += [{"operation": "beside", "chains": [[], []]}] * 40
+    saving.save_estimator(estimator, tmp_path / "bomb.npz", extra)
+    with pytest.raises(ModelFileError, match="every chain must say which columns it takes"):
+        powerkmeans.load(tmp_path / "bomb.npz")
+
+
 def test_a_later_version_is_told(model, tmp_path):
     estimator, extra = extra_of(model, tmp_path)
     saving.save_estimator(estimator, tmp_path / "new.npz", extra | {"version": 3})

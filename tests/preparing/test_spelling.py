@@ -20,13 +20,35 @@ from powerkmeans.preparing.spelling import Kind, NotSpeltError, Spelling, kind_o
         ("$-3", -3),
         ("1,234,567.0", 1234567),
         ("20 EUR", 20),
+        ("(1,234.50)", -1234.5),  # as accountants write it
+        ("($3)", -3),
     ],
 )
 def test_numbers(text, value):
     assert Spelling().number(text) == value
 
 
-@pytest.mark.parametrize("text", ["", "x", "1,234", "1.2.3", "$1$", "1_000", "--1", "12 %%", "1 2", "0x10", "١٢"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "x",
+        "1,234",
+        "1.2.3",
+        "$1$",
+        "1_000",
+        "--1",
+        "12 %%",
+        "1 2",
+        "0x10",
+        "١٢",
+        "(-1)",
+        "()",
+        "(1",
+        "1e400",
+        "$1e400",
+    ],
+)
 def test_texts_that_are_no_numbers(text):
     with pytest.raises(NotSpeltError):
         Spelling().number(text)
@@ -36,7 +58,8 @@ def test_thousands_and_decimals_are_told_apart_by_who_knows():
     assert Spelling(thousands=",").number("1,234") == 1234
     assert Spelling(decimal=",").number("1,234") == 1.234
     assert Spelling(decimal=",", thousands=".").number("1.234,5 €") == 1234.5
-    assert Spelling(thousands=" ").number("1 234 567") == 1234567
+    for space in (" ", "\u00a0", "\u202f"):  # whichever the file has
+        assert Spelling(thousands=" ").number(f"1{space}234{space}567") == 1234567
     for wrong in ("12,34", "1234,567", "1,2345"):
         with pytest.raises(NotSpeltError):
             Spelling(thousands=",").number(wrong)
@@ -52,6 +75,8 @@ def test_thousands_and_decimals_are_told_apart_by_who_knows():
         (["yes", "No", "YES"], Kind.TRUTH),
         (["true", "no"], None),
         (["t", "f"], Kind.TRUTH),
+        (["TRUE", "0", "1", "FALSE"], Kind.TRUTH),
+        (["0", "1"], Kind.NUMBER),
         (["2024-02-29", "1969-12-31T23:59:59Z"], Kind.DATE),
         (["03/04/2021"], None),
         (["red", "blue"], None),

@@ -35,14 +35,13 @@ def find_columns(pattern: str, header: Sequence[str], source: str) -> list[int]:
 
 
 def parse_views(given: Sequence[str]) -> dict[str, list[str]]:
-    """``name=pattern,pattern`` options as names and patterns; a name that comes twice collects both."""
+    """``name=pattern,pattern`` options as names and what they stand for; a name that comes twice collects both."""
     views: dict[str, list[str]] = {}
     for text in given:
         name, equals, patterns = text.partition("=")
-        wanted = [pattern.strip() for pattern in patterns.split(",") if pattern.strip()]
-        if not equals or not name.strip() or not wanted:
+        if not equals or not name.strip() or not patterns.replace(",", "").strip():
             raise usage(f"--view {text!r} is not of the form name=column,column or name=prefix*.")
-        views.setdefault(name.strip(), []).extend(wanted)
+        views.setdefault(name.strip(), []).append(patterns.strip())
     return views
 
 
@@ -50,7 +49,8 @@ def cut_views(views: dict[str, list[str]], header: Sequence[str], source: str) -
     """Which columns each view has; a column belongs to one view."""
     owner: dict[int, str] = {}
     groups: dict[str, list[int]] = {}
-    for name, patterns in views.items():
+    for name, given in views.items():
+        patterns = patterns_of(given, header)
         places = dict.fromkeys(place for pattern in patterns for place in find_columns(pattern, header, source))
         for place in places:
             if place in owner:
@@ -62,46 +62,59 @@ def cut_views(views: dict[str, list[str]], header: Sequence[str], source: str) -
     return groups
 
 
-def patterns_of(given: Sequence[str]) -> list[str]:
-    """Columns as an option names them: by commas, and again and again."""
-    return [pattern.strip() for text in given for pattern in text.split(",") if pattern.strip()]
+def patterns_of(given: Sequence[str], header: Sequence[str]) -> list[str]:
+    """Columns as an option names them: by commas, and again and again; a name may have a comma of its own."""
+    parts = [[text] if text in header else [part.strip() for part in text.split(",")] for text in given]
+    return [pattern for part in parts for pattern in part if pattern]
+
+
+class Named:
+    """The columns that an option names; each must be in one of the files."""
+
+    def __init__(self, given: Sequence[str]) -> None:
+        self.given = list(given)
+        self._missed: dict[tuple[str, str], UserError] = {}
+        self._found = set[str]()
+
+    def places(self, header: Sequence[str], source: str) -> set[int]:
+        """Where those columns stand that a file has."""
+        places = set[int]()
+        for text in self.given:
+            for pattern in patterns_of([text], header):
+                try:
+                    places.update(find_columns(pattern, header, source))
+                    self._found.add(pattern)
+                except UserError as error:
+                    self._missed.setdefault((text, pattern), error)
+        return places
+
+    def check(self) -> None:
+        """Reject a pattern that no file had."""
+        for ways, error in self._missed.items():
+            if self._found.isdisjoint(ways):
+                raise error
 
 
 class Chosen:
-    """The columns that ``--columns`` names, without those of ``--drop``; each must be in one of the files."""
+    """The columns that ``--columns`` names, without those of ``--drop``."""
 
     def __init__(self, columns: Sequence[str], dropped: Sequence[str]) -> None:
-        self._columns, self._dropped = list(columns), list(dropped)
-        self._missed: dict[str, UserError] = {}
-        self._found = set[str]()
+        self._columns, self._dropped = Named(columns), Named(dropped)
 
     def places(self, header: Sequence[str], source: str) -> list[int]:
         """Where the columns stand that are used."""
         if not header:
             raise UserError(f"{source} has no columns to cluster.")
-        wanted = self._places(self._columns, header, source) if self._columns else set(range(len(header)))
-        dropped = self._places(self._dropped, header, source)
-        if self._columns and not wanted:
+        wanted = self._columns.places(header, source) if self._columns.given else set(range(len(header)))
+        dropped = self._dropped.places(header, source)
+        if not wanted:
             self.check()
             raise usage(f"--columns names no column of {source}.")
         if not wanted - dropped:
             raise usage(f"--drop leaves no column of {source}.")
         return sorted(wanted - dropped)
 
-    def _places(self, given: Sequence[str], header: Sequence[str], source: str) -> set[int]:
-        places = set[int]()
-        for text in given:
-            whole = [text] if text in header else patterns_of([text])  # a name may have a comma
-            for pattern in whole:
-                try:
-                    places.update(find_columns(pattern, header, source))
-                    self._found.add(pattern)
-                except UserError as error:
-                    self._missed.setdefault(pattern, error)
-        return places
-
     def check(self) -> None:
         """Reject a pattern that no file had."""
-        for pattern, error in self._missed.items():
-            if pattern not in self._found:
-                raise error
+        self._columns.check()
+        self._dropped.check()

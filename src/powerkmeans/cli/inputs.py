@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from powerkmeans.cli.columns import Chosen, cut_views, find_columns, parse_views, patterns_of
+from powerkmeans.cli.columns import Chosen, Named, cut_views, parse_views
 from powerkmeans.cli.errors import UserError, counted, listed, usage
+from powerkmeans.cli.memory import check_room
 from powerkmeans.cli.progress import Bar
 from powerkmeans.cli.reading import Given, named_files, read_file
 from powerkmeans.cli.samples import Samples, align, check_coverage, check_values, cut, incomplete
@@ -17,6 +18,7 @@ from powerkmeans.cli.table import Choose, OnRead, Request, Table
 from powerkmeans.cli.terminal import Terminal
 from powerkmeans.cli.troubles import check_columns, is_category, looks_like_ids, quoted
 from powerkmeans.inputs.metric import EUCLIDEAN
+from powerkmeans.preparing.cells import Cells
 from powerkmeans.preparing.scaling import AUTO, NONE, ROWS, STANDARD, Scaling, scales_columns
 from powerkmeans.preparing.spelling import Kind, Spelling
 from powerkmeans.preparing.views import DROP_ROWS, Prepared, PreparedView, Treatment, find_kinds, prepare_view
@@ -156,10 +158,10 @@ def _prepared(tables: list[Table], options: InputOptions, unused: list[str], *, 
 def decided(tables: list[Table], options: InputOptions) -> tuple[list[Table], Kinds, list[str]]:
     """Tables without the texts that are dropped, what their columns hold, and notes of what was decided."""
     kinds, kept, notes = Kinds(), list[Table](), list[str]()
-    encode = patterns_of(options.encode)
-    found: set[str] = set()
+    encode = Named(options.encode)
     for table in tables:
-        of_table = find_kinds(table.cells, options.spelling, _encoded(table, encode, found))
+        encoded = [table.columns[place] for place in encode.places(table.columns, table.source)]
+        of_table = find_kinds(table.cells, options.spelling, encoded)
         words = [label for label, kind in of_table.items() if kind is None and _has_words(table, label)]
         if options.encode_text:
             of_table |= {label: Kind.CATEGORY for label in words if is_category(table.words_of(label))}
@@ -169,26 +171,12 @@ def decided(tables: list[Table], options: InputOptions) -> tuple[list[Table], Ki
         kinds[table.name] = {label: kind for label, kind in of_table.items() if label not in left_out}
         notes += _about_kinds(kinds[table.name])
         kept.append(_without(table, left_out))
-    for pattern in encode:
-        if pattern not in found:
-            find_columns(pattern, tables[0].columns, tables[0].source)  # which says that it is not there
+    encode.check()
     return kept, kinds, notes
 
 
 def _has_words(table: Table, label: str) -> bool:
     return bool(np.any(table.words_of(label) != ""))
-
-
-def _encoded(table: Table, patterns: Sequence[str], found: set[str]) -> list[str]:
-    """The columns of a table that ``--encode`` names."""
-    labels = list[str]()
-    for pattern in patterns:
-        try:
-            labels += [table.columns[place] for place in find_columns(pattern, table.columns, table.source)]
-            found.add(pattern)
-        except UserError:
-            continue
-    return labels
 
 
 def _without(table: Table, words: list[str]) -> Table:
@@ -261,7 +249,8 @@ def read_tables(files: list[Given], options: InputOptions, choose: Choose, termi
                     bar, file.source + (f", file {index + 1} of {len(files)}" if len(files) > 1 else "")
                 ),
             )
-            tables += read_file(file, request)
+            read = read_file(file, request)
+            tables += [replace(table, values=request.spelling.with_gaps(table.values)) for table in read]
     names = [table.name for table in tables]
     twice = [name for name in names if names.count(name) > 1]
     if twice:
@@ -312,10 +301,19 @@ def _prepared_view(
     numbers = all(kind is Kind.NUMBER for kind in kinds.values())
     if (treatment.total is not None or treatment.log) and not numbers:
         raise usage("--total and --log are for counts and amounts; leave other columns out with --drop.")
+    _check_categories(cells, kinds)
     try:
         return prepare_view(name, cells, kinds, treatment, absent=several)
     except ValueError as error:
         raise UserError(f"View {name!r}: {error}" if several else str(error)) from error
+
+
+def _check_categories(cells: Cells, kinds: dict[str, Kind]) -> None:
+    """Reject a column that has more categories than there is room for: names of rows, mostly."""
+    for place, (label, kind) in enumerate(kinds.items()):
+        if kind is Kind.CATEGORY:
+            levels = len(set(cells.column(place).tolist()))
+            check_room(len(cells) * levels * 8, f"Column {label!r} as {levels:,} categories")
 
 
 def _units(scaling: Scaling) -> Any:

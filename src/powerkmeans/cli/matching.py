@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from powerkmeans.cli.errors import UserError, counted, listed, near
-from powerkmeans.cli.samples import Samples, align
+from powerkmeans.cli.samples import Samples, align, check_finite
 from powerkmeans.cli.table import Choose, Table
-from powerkmeans.preparing.operations import Indicators, Read, applied
+from powerkmeans.preparing.cells import Words, as_words
+from powerkmeans.preparing.operations import applied
 from powerkmeans.preparing.prepared import PreparedModel, complete_rows, rows_of
-from powerkmeans.preparing.spelling import Kind, kind_of
+from powerkmeans.preparing.spelling import Kind, NotSpeltError
 from powerkmeans.preparing.views import PreparedView
+from powerkmeans.preparing.words import Indicators, Read
 
 
 def wanted_columns(model: PreparedModel) -> Choose:
@@ -69,23 +71,25 @@ def prepared(model: PreparedModel, samples: Samples) -> tuple[Any, Samples]:
 
 
 def _check_words(table: Table, view: PreparedView) -> None:
-    """Reject words where the fit had numbers, and infinite numbers, by where they stand."""
-    infinite = np.isinf(table.values)
-    if np.any(infinite):
-        row, column = divmod(int(np.argmax(infinite)), table.values.shape[1])
-        raise UserError(
-            f"{table.source} has an infinite value in {table.place(row)}, column {table.columns[column]!r}."
-        )
-    kinds = next((one.kinds for one in view.chain if isinstance(one, Read)), (Kind.NUMBER,) * len(table.columns))
-    for place, texts in table.words.items():
-        if kinds[place] is Kind.CATEGORY:
+    """Reject cells of another kind than the fit had, and infinite numbers, by where they stand."""
+    check_finite(table)
+    kinds = next((one.kinds for one in view.chain if isinstance(one, Read)), ())  # a pipeline finds out by itself
+    for place, kind in enumerate(kinds):
+        if kind is not Kind.CATEGORY and (place in table.words or kind is not Kind.NUMBER):
+            _check_column(table, place, as_words(table.cells.column(place)), view.spelling.parser(kind))
+
+
+def _check_column(table: Table, place: int, texts: Words, parse: Callable[[str], float]) -> None:
+    known = {""}
+    for row, text in enumerate(texts.tolist()):
+        if text in known:
             continue
-        bad = {text for text in set(texts.tolist()) if text and kind_of([text], view.spelling) is not kinds[place]}
-        if bad:
-            row = next(row for row, text in enumerate(texts) if text in bad)
-            what = {Kind.NUMBER: "a number", Kind.TRUTH: "yes or no", Kind.DATE: "a date"}[kinds[place]]
+        try:
+            parse(text)
+        except NotSpeltError as error:
             where = f"{table.source}, {table.place(row)}, column {table.columns[place]!r}"
-            raise UserError(f"{where}: {texts[row][:40]!r} is not {what}.")
+            raise UserError(f"{where}: {error}.") from error
+        known.add(text)
 
 
 def _about_categories(table: Table, view: PreparedView) -> list[str]:

@@ -75,12 +75,7 @@ def check_values(table: Table, *, rows_may_lack: bool) -> None:
     """Reject infinite values, and rows or tables without any value; a row may lack one view of several."""
     if is_full(table):
         return
-    infinite = np.isinf(table.values)
-    if np.any(infinite):
-        row, column = divmod(int(np.argmax(infinite)), table.values.shape[1])
-        raise UserError(
-            f"{table.source} has an infinite value in {table.place(row)}, column {table.columns[column]!r}."
-        )
+    check_finite(table)
     absent = _absent(table.cells)
     if np.all(absent):
         raise UserError(f"{table.source} has no values at all for view {table.name!r}.")
@@ -90,6 +85,16 @@ def check_values(table: Table, *, rows_may_lack: bool) -> None:
         raise UserError(
             f"{table.source} has {bare} without any value, the first in {first}; leave them out, or say --impute "
             "drop-rows."
+        )
+
+
+def check_finite(table: Table) -> None:
+    """Reject infinite numbers, by where they stand."""
+    infinite = np.isinf(table.values)
+    if np.any(infinite):
+        row, column = divmod(int(np.argmax(infinite)), table.values.shape[1])
+        raise UserError(
+            f"{table.source} has an infinite value in {table.place(row)}, column {table.columns[column]!r}."
         )
 
 

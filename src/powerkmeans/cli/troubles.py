@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from powerkmeans.preparing.spelling import Kind, Spelling, kind_of
 MOST_LEVELS = 50
 _MOST_SHOWN, _WIDEST = 20, 48
 _OTHER_DATE = re.compile(r"[0-9]{1,4}[./-][0-9]{1,2}[./-][0-9]{2,4}( .*)?")
-_PLAIN = re.compile(r"[\w.:+-]+")
+_PLAIN = re.compile(r"[\w.:,+-]+")
 
 
 class Trouble(NamedTuple):
@@ -42,7 +43,8 @@ def check_columns(
     """Reject words and gaps that nobody said what to do with, all in one message."""
     for table in tables:
         several = len(tables) > 1
-        found = [_about_words(table, label, spelling) for label, kind in kinds[table.name].items() if kind is None]
+        words = [label for label, kind in kinds[table.name].items() if kind is None]
+        found = [_about_words(table, label, spelling) for label in words]
         found += [] if fills else _about_gaps(table, kinds[table.name], several=several)
         if found:
             raise UserError(_message(table, found, several=several, with_words=None in kinds[table.name].values()))
@@ -52,15 +54,22 @@ def _about_words(table: Table, label: str, spelling: Spelling) -> Trouble:
     texts = table.words_of(label)
     filled = texts[texts != ""]
     levels = sorted(set(filled.tolist()))
-    name = quoted(label)
     if not levels:
-        return Trouble(label, "nothing: every cell is missing", f"--drop {name}")
+        return _about_nothing(table, label)
     odd = [text for text in levels if kind_of([text], spelling) is not Kind.NUMBER]
-    if 2 * int(np.sum(np.isin(filled, odd))) <= len(filled) or why_no_number(odd[0], spelling.decimal):
+    if not odd:
+        return _of_units(label, sorted({spelling.unit(text) or "none" for text in levels}))
+    if 2 * int(np.sum(np.isin(filled, odd))) <= len(filled) or _way_to_numbers(odd, spelling):
         return _spoilt(table, label, texts, odd, spelling)
+    return _of_words(table, label, texts, levels)
+
+
+def _of_words(table: Table, label: str, texts: NDArray[Any], levels: list[str]) -> Trouble:
+    """A column of dates, names, categories or texts."""
+    name = quoted(label)
     if all(_OTHER_DATE.fullmatch(text) for text in levels):
         return Trouble(label, f"dates like {levels[0]}", f"write them as 2024-12-31, or --drop {name}")
-    if len(levels) == len(filled) > 2:
+    if len(levels) == int(np.sum(texts != "")) > 2:
         id_hint = "" if table.ids is not None else f"--id {name}, or "
         return Trouble(label, f"{len(levels):,} words, each once: {_some(levels)}", f"{id_hint}--drop {name}")
     if is_category(texts):
@@ -71,15 +80,37 @@ def _about_words(table: Table, label: str, spelling: Spelling) -> Trouble:
     return Trouble(label, f"{len(levels):,} different words: {_some(levels)}", f"--drop {name}")
 
 
+def _about_nothing(table: Table, label: str) -> Trouble:
+    formulas = table.source.lower().endswith(".xlsx")
+    holds = "nothing: every cell is missing" + (", or a formula that was never calculated" if formulas else "")
+    return Trouble(label, holds, f"--drop {quoted(label)}")
+
+
+def _of_units(label: str, units: list[str]) -> Trouble:
+    holds = f"numbers of different units: {_some(units)}"
+    return Trouble(label, holds, f"write them in one, or --drop {quoted(label)}")
+
+
 def _spoilt(table: Table, label: str, texts: NDArray[Any], odd: list[str], spelling: Spelling) -> Trouble:
     """A column of numbers with something else in it."""
     row = int(np.argmax(np.isin(texts, odd)))
     cells = int(np.sum(np.isin(texts, odd)))
     more = f" and {counted(cells - 1, 'other cell')}" if cells > 1 else ""
-    why = why_no_number(texts[row], spelling.decimal)
+    why = _way_to_numbers(odd, spelling)
     way = why or f"--na {quoted(texts[row])} if it means missing, or --drop {quoted(label)}"
     says = "are no numbers" if more else "is not a number"
     return Trouble(label, f"{texts[row][:24]!r} in {table.place(row)}{more} {says}", way)
+
+
+def _way_to_numbers(odd: list[str], spelling: Spelling) -> str | None:
+    """What makes numbers of texts, or what may be behind them; None if nothing is known."""
+    why = why_no_number(odd[0], spelling.decimal)
+    if why is None or "--thousands" not in why:  # which may be decimals as well
+        for mark in sorted({",", ".", "'", " "} - {spelling.decimal, spelling.thousands}):
+            if kind_of(odd, replace(spelling, thousands=mark)) is Kind.NUMBER:
+                way = f"--thousands {quoted(mark)}"
+                return f"{why}; {way} between thousands" if why and "--decimal" in why else way
+    return why
 
 
 def _about_gaps(table: Table, kinds: Mapping[str, Kind | None], *, several: bool) -> list[Trouble]:
@@ -91,10 +122,12 @@ def _about_gaps(table: Table, kinds: Mapping[str, Kind | None], *, several: bool
     counts = np.sum(missing, axis=0)
     found = []
     for place, label in enumerate(table.columns):
-        if counts[place] and kinds[label] is not None:
-            first = table.place(int(np.argmax(missing[:, place])))
-            gaps = f"{counted(int(counts[place]), 'missing cell')}, the first in {first}"
-            found.append(Trouble(label, gaps, "--impute median, knn or drop-rows"))
+        if not counts[place] or kinds[label] is None:
+            continue
+        first = table.place(int(np.argmax(missing[:, place])))
+        gaps = f"{counted(int(counts[place]), 'missing cell')}, the first in {first}"
+        some = Trouble(label, gaps, "--impute median, knn or drop-rows")
+        found.append(some if counts[place] < len(table) else _about_nothing(table, label))
     return found
 
 
@@ -103,7 +136,7 @@ def _message(table: Table, found: list[Trouble], *, several: bool, with_words: b
     widths = [max(len(row[place]) for row in rows) for place in range(2)]
     lines = [f"  {row[0]:{widths[0]}}  {row[1]:{widths[1]}}  {row[2]}" for row in rows]
     more = [f"  and {len(found) - _MOST_SHOWN} more columns"] if len(found) > _MOST_SHOWN else []
-    gaps = any("missing cell" in one.holds for one in found)
+    gaps = any(one.say.startswith("--impute") for one in found)
     ways = (["--drop-text, or --encode-text for categories"] if with_words else []) + (
         ["--impute median"] if gaps else []
     )
@@ -115,7 +148,7 @@ def _message(table: Table, found: list[Trouble], *, several: bool, with_words: b
             else f"{table.source} has a column that cannot be clustered as it is:",
             *lines,
             *more,
-            f"For all columns at once: {'; '.join(ways)}.{whole}",
+            *([f"For all columns at once: {'; '.join(ways)}.{whole}"] if ways else []),
         ]
     )
 

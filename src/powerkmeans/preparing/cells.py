@@ -11,9 +11,13 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from powerkmeans.inputs.tables import as_table, column_names
+from powerkmeans.preparing.spelling import PLAIN, Kind, NotSpeltError
+from powerkmeans.sources.arrow import is_number
 from powerkmeans.support.values import shown
 
 Words = NDArray[Any]
+# what pandas and decimals have for nothing
+_NOTHING = ("None", "NaT", "<NA>", "NaN")
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,18 @@ class Cells:
             words[place][list(places)] = texts
         return replace(self, numbers=numbers, words=words)
 
+    def as_numbers(self) -> Cells:
+        """The same with words read as the numbers that they must be."""
+        if not self.words:
+            return self
+        numbers = np.array(self.numbers)
+        for place, texts in self.words.items():
+            try:
+                numbers[:, place] = PLAIN.read(texts, Kind.NUMBER)
+            except NotSpeltError as error:
+                raise ValueError(f"Column {self.columns[place]!r}: {error}.") from error
+        return self.with_numbers(numbers)
+
     def with_numbers(self, numbers: Any) -> Cells:
         """The same columns with other numbers and no words."""
         return Cells(self.columns, numbers)
@@ -78,6 +94,11 @@ class Cells:
 def is_sparse(numbers: Any) -> bool:
     """Whether numbers are a sparse matrix."""
     return bool(issparse(numbers))
+
+
+def dense(cells: Cells) -> Cells:
+    """The same with an array of numbers."""
+    return cells.with_numbers(cells.numbers.toarray()) if is_sparse(cells.numbers) else cells
 
 
 def cells_of(X: Any) -> Cells:
@@ -112,6 +133,8 @@ def _from_array(table: Any) -> Cells:
 
 def _column(table: Any, place: int) -> NDArray[Any]:
     """A column of a data frame: floats, or texts as objects."""
+    if hasattr(table, "to_pylist"):
+        return _arrow_column(table.column(place))
     series = table.iloc[:, place] if hasattr(table, "iloc") else table[:, place]
     kind: Any = getattr(series, "dtype", None)
     numeric = getattr(kind, "kind", "") in tuple("biuf") if not hasattr(kind, "is_numeric") else kind.is_numeric()
@@ -120,26 +143,38 @@ def _column(table: Any, place: int) -> NDArray[Any]:
     elif numeric or str(kind) == "Boolean":
         numbers = series.cast(float).to_numpy() if hasattr(series, "cast") else np.asarray(series)
     else:
-        return _texts(_objects(np.asarray(series.to_numpy() if hasattr(series, "to_numpy") else series)))
+        return _texts(np.asarray(series.to_numpy() if hasattr(series, "to_numpy") else series))
     return numbers.astype(np.float32 if str(kind).lower() == "float32" else np.float64, copy=False)
 
 
-def _objects(values: NDArray[Any]) -> NDArray[Any]:
-    """Cells as objects; NumPy would make integers of times in nanoseconds."""
-    return values.astype("datetime64[us]" if values.dtype.kind == "M" else object).astype(object)
+def _arrow_column(column: Any) -> NDArray[Any]:
+    """A column of a table of Arrow."""
+    if not is_number(column.type, nulls=True):
+        return _texts(np.array([*column.to_pylist(), None], dtype=object)[:-1])  # lists of one length stay cells
+    numbers = np.asarray(column.cast("float64", safe=False))
+    return numbers.astype(np.float32 if str(column.type) == "float" else np.float64, copy=False)
 
 
 def _texts(values: NDArray[Any]) -> Words:
     """Cells as texts without white space around them; nothing for what is missing."""
+    if values.dtype.kind in "mM":
+        values = values.astype(f"{values.dtype.kind}8[us]")  # finer ones are mere integers for Python
     return np.array([_text(value) for value in values.tolist()], dtype=object)
 
 
 def _text(value: Any) -> str:
-    if value is None or value != value:  # noqa: PLR0124 - NaN and its kin are not themselves
-        return ""
-    if isinstance(value, float):
-        return number_text(value)
-    return "" if str(value) in ("NaT", "<NA>") else str(value).strip()
+    if isinstance(value, (float, np.floating)):
+        return number_text(float(value))
+    if isinstance(value, str):
+        return value.strip()
+    return "" if str(value) in _NOTHING else str(value)
+
+
+def as_words(column: NDArray[Any]) -> Words:
+    """A column of numbers as texts; one of words is as it is."""
+    if column.dtype == object:
+        return column
+    return np.array([number_text(value) for value in column.tolist()], dtype=object)
 
 
 def number_text(value: float) -> str:

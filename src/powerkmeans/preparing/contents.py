@@ -12,6 +12,7 @@ from powerkmeans.models.files.flaws import Flaw
 from powerkmeans.models.files.schema import (
     Check,
     Scope,
+    anything,
     flag,
     integer,
     listed,
@@ -26,6 +27,7 @@ from powerkmeans.models.saving import PREPARATION
 from powerkmeans.preparing.operations import FUNCTIONS
 from powerkmeans.preparing.scaling import KINDS
 from powerkmeans.preparing.spelling import Kind
+from powerkmeans.preparing.words import UNSEEN
 
 _HUGE, _TINY = float(np.finfo(np.float64).max), float(np.finfo(np.float64).tiny)
 
@@ -67,10 +69,6 @@ def _sample(value: Any, where: str, scope: Scope) -> None:
         raise Flaw(f"{where} must be an id")
 
 
-def _anything(value: Any, where: str, scope: Scope) -> None:
-    """What is checked where it is unpacked."""
-
-
 def _one_letter(value: Any, where: str, scope: Scope) -> None:
     if not isinstance(value, str) or len(value) != 1:
         raise Flaw(f"{where} must be one character")
@@ -94,7 +92,7 @@ def _nested(value: Any, where: str, scope: Scope) -> None:
 _FIELDS: dict[str, dict[str, Check]] = {
     "columns": {"columns": _tuple(text)},
     "read": {"kinds": _tuple(one_of(*Kind)), "spelling": _SPELLING},
-    "indicators": {"levels": _tuple(_tuple(text))},
+    "indicators": {"levels": _tuple(_tuple(text)), "unseen": one_of(*UNSEEN)},
     "fill": {"values": _array("f"), "absent": flag},
     "fill_words": {"values": _tuple(text)},
     "fill_by_neighbours": {
@@ -104,7 +102,7 @@ _FIELDS: dict[str, dict[str, Check]] = {
         "absent": flag,
     },
     "totals": {"total": number(_TINY)},
-    "function": {"function": one_of(*FUNCTIONS)},
+    "function": {"function": one_of(*FUNCTIONS), "counts": flag},
     "affine": {"centre": _array("f"), "scale": _not_zero},
     "unit_rows": {"norm": one_of("l1", "l2", "max")},
     "project": {"centre": _array("f"), "directions": _array("f", n_dims=2)},
@@ -113,8 +111,12 @@ _FIELDS: dict[str, dict[str, Check]] = {
 }
 
 
+# fields with defaults that the first files of this version had not
+_LATER = ("unseen", "counts")
+
+
 def _check_of(name: str) -> Callable[[Any, str], None]:
-    check = record({"operation": text, **_FIELDS[name]})
+    check = record({"operation": text, **_FIELDS[name]}, lacking=_LATER)
     return lambda entry, where: check(entry, where, Scope(2))
 
 
@@ -128,7 +130,7 @@ _VIEW_1 = {
     "deviation": _array("f", 0),
     "constant": _array("b"),
 }
-_VIEW = {"name": text, "columns": listed(text), "chain": listed(_anything)}
+_VIEW = {"name": text, "columns": listed(text), "chain": listed(anything)}
 _MEASURES = ("n_features", "coverage", "weight", "distance_share", "explained", "agreement", "silhouette")
 _FOUND = {
     "views": record({"view": listed(text, "V")} | {name: listed(_measure, "V") for name in _MEASURES}),

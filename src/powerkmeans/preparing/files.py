@@ -21,11 +21,22 @@ from powerkmeans.models.files.flaws import Flaw
 from powerkmeans.models.saving import PREPARATION, is_preparation, load_with_extra, save_estimator
 from powerkmeans.preparing.cells import Cells
 from powerkmeans.preparing.contents import OPERATION_CHECKS, check_extra, check_found
-from powerkmeans.preparing.operations import OPERATIONS, Affine, Beside, Chain, Columns, Operation, Read, applied
+from powerkmeans.preparing.operations import (
+    OPERATIONS,
+    Affine,
+    Beside,
+    Chain,
+    Columns,
+    Function,
+    Operation,
+    Take,
+    applied,
+)
 from powerkmeans.preparing.prepared import PreparedModel
 from powerkmeans.preparing.scaling import ROWS, scales_columns
 from powerkmeans.preparing.spelling import Kind, Spelling
 from powerkmeans.preparing.views import PreparedView
+from powerkmeans.preparing.words import IGNORE, Indicators, Read
 from powerkmeans.support.values import path as check_path
 
 VERSION = 2
@@ -113,6 +124,9 @@ def _unpacked(entry: Any, where: str) -> Operation:
     if name == Beside.name:
         chains = values["chains"]
         values["chains"] = tuple(_chain(chain, f"{where}[{place}]") for place, chain in enumerate(chains))
+        # or few bytes would make any number of columns
+        if not all(chain and isinstance(chain[0], Take) for chain in values["chains"]):
+            raise Flaw(f"{where}: every chain must say which columns it takes")
     operation: Operation = OPERATIONS[name](**values)
     return operation
 
@@ -134,11 +148,22 @@ def _check_widths(view: PreparedView, where: str) -> None:
     """Hold the operations of a chain to each other, by a row of zeros and one of gaps."""
     rows = Cells(view.given, np.array([[0.0], [np.nan]]).repeat(len(view.given), axis=1))
     try:
-        found = applied(view.chain, rows).numbers
+        found = applied([_lenient(one) for one in view.chain], rows).as_numbers().numbers
     except (ValueError, IndexError, TypeError) as error:
         raise Flaw(f"{where}.chain does not fit together: {str(error).rstrip('.'):.120}") from error
     if found.shape != (2, len(view.columns)):
         raise Flaw(f"{where}.chain gives {found.shape[-1]} columns, but {len(view.columns)} have names")
+
+
+def _lenient(operation: Operation) -> Operation:
+    """The same operation, which takes any category and any number."""
+    if isinstance(operation, Beside):
+        return Beside(tuple(tuple(map(_lenient, chain)) for chain in operation.chains))
+    if isinstance(operation, Function):
+        return replace(operation, counts=False)
+    if isinstance(operation, Read):
+        return replace(operation, kinds=tuple(k if k is Kind.CATEGORY else Kind.NUMBER for k in operation.kinds))
+    return replace(operation, unseen=IGNORE) if isinstance(operation, Indicators) else operation
 
 
 def _check_views(views: tuple[PreparedView, ...], model: Any) -> None:

@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 from sklearn.impute import KNNImputer
 from sklearn.preprocessing import normalize
 
-from powerkmeans.preparing.cells import Cells, is_sparse, number_text
-from powerkmeans.preparing.spelling import Kind, NotSpeltError, Spelling
+from powerkmeans.preparing.cells import Cells, dense, is_sparse
+from powerkmeans.preparing.words import FillWords, Floats, Indicators, Read
 
 ROWS_AT_ONCE = 2**15
-Floats = NDArray[np.float64]
 
 
 class Operation(Protocol):
@@ -35,9 +34,9 @@ Chain = tuple[Operation, ...]
 
 
 def applied(chain: Sequence[Operation], cells: Cells) -> Cells:
-    """Do one operation after the other."""
+    """Do one operation after the other; those of numbers are given nothing else."""
     for operation in chain:
-        cells = operation(cells)
+        cells = operation(cells if operation.name in _OF_WORDS else cells.as_numbers())
     return cells
 
 
@@ -55,6 +54,8 @@ class Columns:
                 raise ValueError(f"The table has {len(cells.columns)} columns, the model was fitted to {width}.")
             return Cells(self.columns, cells.numbers, cells.words)
         places = {label: place for place, label in enumerate(cells.columns)}
+        if len(places) < len(cells.columns):
+            self._check_once(cells.columns)
         lacking = [label for label in self.columns if label not in places]
         if lacking:
             shown = ", ".join(map(repr, lacking[:5])) + (" and more" if len(lacking) > 5 else "")
@@ -62,83 +63,14 @@ class Columns:
         found = [places[label] for label in self.columns]
         return cells if found == list(range(len(cells.columns))) else cells.take(found)
 
+    def _check_once(self, header: tuple[str, ...]) -> None:
+        for label in self.columns:
+            if header.count(label) > 1:
+                raise ValueError(f"The table has more than one column {label!r}; rename them.")
+
     @property
     def _named(self) -> bool:
         return list(self.columns) != [str(place) for place in range(len(self.columns))]
-
-
-@dataclass(frozen=True)
-class Read:
-    """Words as numbers: amounts, shares, truth values, days; categories stay words, and numbers become them.
-
-    kinds : what each column holds
-    """
-
-    kinds: tuple[Kind, ...]
-    spelling: Spelling
-    name: ClassVar[str] = "read"
-
-    def __call__(self, cells: Cells) -> Cells:
-        words: dict[int, NDArray[Any]] = {}
-        numbers = np.array(cells.numbers) if cells.words else cells.numbers
-        for place, kind in enumerate(self.kinds):
-            column = cells.column(place)
-            if kind is Kind.CATEGORY:
-                words[place] = self._categories(column)
-            elif place in cells.words:
-                numbers[:, place] = self._numbers(column, kind, cells.columns[place])
-        return Cells(cells.columns, numbers, words)
-
-    def _numbers(self, texts: NDArray[Any], kind: Kind, column: str) -> Floats:
-        try:
-            return self.spelling.read(texts, kind)
-        except NotSpeltError as error:
-            raise ValueError(f"Column {column!r}: {error}, as cells were in the fit.") from error
-
-    def _categories(self, column: NDArray[Any]) -> NDArray[Any]:
-        if column.dtype == object:
-            missing = self.spelling.is_missing
-            return np.array(["" if missing(text) else text for text in column.tolist()], dtype=object)
-        return np.array([number_text(value) for value in column.tolist()], dtype=object)
-
-
-@dataclass(frozen=True)
-class Indicators:
-    """A column of zeros and ones for each category; one that was not there in the fit has zeros alone.
-
-    levels : the categories of each column, empty for one that stays as it is
-    """
-
-    levels: tuple[tuple[str, ...], ...]
-    name: ClassVar[str] = "indicators"
-
-    def __call__(self, cells: Cells) -> Cells:
-        parts, columns = list[NDArray[Any]](), list[str]()
-        for place, (label, levels) in enumerate(zip(cells.columns, self.levels, strict=True)):
-            if not levels:
-                parts.append(cells.numbers[:, place : place + 1])
-                columns.append(label)
-                continue
-            parts.append(self._indicated(cells.column(place), levels))
-            columns += [f"{label}={level}" for level in levels]
-        return Cells(tuple(columns), np.concatenate(parts, axis=1).astype(cells.numbers.dtype, copy=False))
-
-    @staticmethod
-    def _indicated(column: NDArray[Any], levels: tuple[str, ...]) -> Floats:
-        texts = column if column.dtype == object else np.array([number_text(v) for v in column], dtype=object)
-        found = (texts[:, None] == np.array(levels, dtype=object)).astype(np.float64)
-        if "" not in levels:
-            found[texts == ""] = np.nan
-        return found
-
-    def unknown(self, cells: Cells) -> dict[str, list[str]]:
-        """Categories that the fit did not see, by column."""
-        found = {}
-        for place, (label, levels) in enumerate(zip(cells.columns, self.levels, strict=True)):
-            seen = set(cells.words[place].tolist()) if place in cells.words and levels else set()
-            if seen - {*levels, ""}:
-                found[label] = sorted(seen - {*levels, ""})
-        return found
 
 
 @dataclass(frozen=True)
@@ -150,22 +82,11 @@ class Fill:
     name: ClassVar[str] = "fill"
 
     def __call__(self, cells: Cells) -> Cells:
-        if is_sparse(cells.numbers):
+        if is_sparse(cells.numbers) and not np.any(np.isnan(cells.numbers.data)):
             return cells
+        cells = dense(cells)
         missing = _gaps(cells.numbers, self.absent)
         return cells.with_numbers(np.where(missing, self.values, cells.numbers).astype(cells.numbers.dtype))
-
-
-@dataclass(frozen=True)
-class FillWords:
-    """A word in place of what is missing, column by column."""
-
-    values: tuple[str, ...]
-    name: ClassVar[str] = "fill_words"
-
-    def __call__(self, cells: Cells) -> Cells:
-        words = {place: np.where(texts == "", self.values[place], texts) for place, texts in cells.words.items()}
-        return Cells(cells.columns, cells.numbers, words)
 
 
 @dataclass(frozen=True)
@@ -183,6 +104,7 @@ class FillByNeighbours:
     name: ClassVar[str] = "fill_by_neighbours"
 
     def __call__(self, cells: Cells) -> Cells:
+        cells = dense(cells)
         missing = _gaps(cells.numbers, self.absent)
         rows = np.any(missing, axis=1)
         numbers = np.array(cells.numbers)
@@ -226,19 +148,21 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 @dataclass(frozen=True)
 class Function:
-    """A function of single numbers."""
+    """A function of single numbers, of ``counts`` if negative ones are refused."""
 
     function: str
+    counts: bool = False
     name: ClassVar[str] = "function"
 
     def __call__(self, cells: Cells) -> Cells:
-        if self.function == "log1p":
+        if self.counts:
             _check_counts(cells, "logarithms")
         with np.errstate(all="ignore"):
             return cells.with_numbers(FUNCTIONS[self.function](cells.numbers))
 
 
 def _check_counts(cells: Cells, what: str) -> None:
+    """Reject negative numbers, by the first column that has any."""
     values = cells.numbers.data if is_sparse(cells.numbers) else cells.numbers
     low = values < 0
     if np.any(low):
@@ -259,8 +183,9 @@ class Affine:
     name: ClassVar[str] = "affine"
 
     def __call__(self, cells: Cells) -> Cells:
-        if is_sparse(cells.numbers):
+        if is_sparse(cells.numbers) and not np.any(self.centre):
             return cells.with_numbers(cells.numbers.multiply(1 / self.scale[None, :]).tocsr())
+        cells = dense(cells)
         moved = np.empty(cells.numbers.shape, dtype=cells.numbers.dtype)
         for start in range(0, len(cells), ROWS_AT_ONCE):
             rows = slice(start, start + ROWS_AT_ONCE)
@@ -322,14 +247,21 @@ class Beside:
         parts = [applied(chain, cells) for chain in self.chains]
         numbers = [part.numbers.toarray() if is_sparse(part.numbers) else part.numbers for part in parts]
         columns = tuple(label for part in parts for label in part.columns)
-        return Cells(columns, np.concatenate(numbers, axis=1))
+        starts = np.cumsum([0, *(len(part.columns) for part in parts)]).tolist()
+        words = {
+            start + place: texts
+            for start, part in zip(starts, parts, strict=False)
+            for place, texts in part.words.items()
+        }
+        return Cells(columns, np.concatenate(numbers, axis=1), words)
 
 
+_OF_CELLS = (Columns, Take, Beside, Read, Indicators, FillWords)
+_OF_WORDS = {one.name for one in _OF_CELLS}
 OPERATIONS: dict[str, type[Any]] = {
     one.name: one
     for one in (
-        *(Columns, Take, Beside),
-        *(Read, Indicators, FillWords),
+        *_OF_CELLS,
         *(Fill, FillByNeighbours, Totals, Function, Affine, UnitRows, Project),
     )
 }

@@ -6,13 +6,17 @@ scikit-learn's version. A step that is not known is an error that names it.
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from sklearn.feature_selection import SelectorMixin
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from powerkmeans.estimators import KernelPowerKMeans
 from powerkmeans.estimators.base import PowerKMeansBase
 from powerkmeans.preparing.cells import number_text
 from powerkmeans.preparing.files import save_prepared
@@ -24,15 +28,14 @@ from powerkmeans.preparing.operations import (
     Columns,
     Fill,
     FillByNeighbours,
-    FillWords,
     Function,
-    Indicators,
     Project,
     Take,
     UnitRows,
 )
 from powerkmeans.preparing.prepared import PreparedModel
 from powerkmeans.preparing.views import PreparedView
+from powerkmeans.preparing.words import ERROR, IGNORE, FillWords, Indicators
 from powerkmeans.support.values import path as check_path
 from powerkmeans.support.values import shown
 
@@ -73,24 +76,27 @@ def save(model: Any, path: str | os.PathLike[str], *, overwrite: bool = False) -
     save_prepared(prepared_pipeline(model), path, overwrite=overwrite)
 
 
-def is_pipeline(model: Any) -> bool:
-    """Whether a model is a pipeline of scikit-learn."""
-    return hasattr(model, "steps") and hasattr(model, "named_steps")
-
-
 def prepared_pipeline(pipeline: Any) -> PreparedModel:
     """A fitted pipeline that ends in one of our estimators, as such an estimator with its preparation."""
-    if not is_pipeline(pipeline) or not isinstance(pipeline.steps[-1][1], PowerKMeansBase):
+    if not isinstance(pipeline, Pipeline) or not isinstance(pipeline.steps[-1][1], PowerKMeansBase):
         raise TypeError(
             "model must be a fitted estimator of powerkmeans, or a Pipeline that ends in one. Got "
             f"{shown(pipeline)} instead."
         )
     estimator = pipeline.steps[-1][1]
     check_is_fitted(estimator)
-    columns = _columns_in(pipeline)
-    chain = (Columns(columns), *_steps(pipeline.steps[:-1], columns))
-    view = PreparedView("X", _columns_out(pipeline), chain)
-    return PreparedModel(estimator, (view,), named=hasattr(pipeline, "feature_names_in_"))
+    names, width = _columns_in(pipeline)
+    columns = tuple(map(str, range(width) if names is None else names))
+    view = PreparedView("X", _columns_out(pipeline), (Columns(columns), *_steps(pipeline.steps[:-1])))
+    return PreparedModel(_of_arrays(estimator), (view,), named=names is not None)
+
+
+def _of_arrays(estimator: Any) -> Any:
+    """The estimator, which is to be asked about arrays, whatever its columns were called in the fit."""
+    unnamed = copy.copy(estimator)
+    if isinstance(estimator, KernelPowerKMeans):
+        vars(unnamed).pop("feature_names_in_", None)
+    return unnamed
 
 
 def _columns_out(pipeline: Any) -> tuple[str, ...]:
@@ -98,34 +104,38 @@ def _columns_out(pipeline: Any) -> tuple[str, ...]:
     try:
         names = pipeline[:-1].get_feature_names_out()
     except (AttributeError, ValueError):  # a step that does not tell
+        names = None
+    if names is None:
         names = range(sum(pipeline[-1]._fit.model.view_widths))
     return tuple(map(str, names))
 
 
-def _columns_in(pipeline: Any) -> tuple[str, ...]:
-    """What the columns of the pipeline's tables are called, by position where they have no names."""
+def _columns_in(pipeline: Any) -> tuple[Any, int]:
+    """Names of the columns of the pipeline's tables, None for those without, and how many there are."""
     for _, step in pipeline.steps:
         if step in _PASSED_ON:
             continue
-        names = getattr(step, "feature_names_in_", None)
-        return tuple(map(str, range(step.n_features_in_) if names is None else names))
-    raise AssertionError("a pipeline has an estimator")
+        if isinstance(step, Pipeline):
+            names, width = _columns_in(step)
+        else:
+            names, width = getattr(step, "feature_names_in_", None), step.n_features_in_
+        if width:
+            return names, width
+    return None, 0
 
 
-def _steps(steps: Any, columns: tuple[str, ...]) -> Chain:
-    return tuple(operation for name, step in steps for operation in _operations(name, step, columns))
+def _steps(steps: Any) -> Chain:
+    return tuple(operation for name, step in steps for operation in _operations(name, step))
 
 
-def _operations(name: str, step: Any, columns: tuple[str, ...]) -> Chain:
-    """What a fitted step does to rows."""
+def _operations(name: str, step: Any) -> Chain:
+    """What a fitted step does to rows; that of a class derived from one that is known may be anything."""
     if step in _PASSED_ON:
         return ()
-    if is_pipeline(step):
-        return _steps(step.steps, columns)
+    if type(step) is Pipeline:
+        return _steps(step.steps)
     kind = type(step).__name__
-    if kind == "ColumnTransformer":
-        return (_beside(step, columns),)
-    if hasattr(step, "get_support"):
+    if getattr(type(step), "transform", None) is SelectorMixin.transform:
         return (Take(tuple(int(place) for place in step.get_support(indices=True))),)
     if kind not in _TRANSLATIONS or not type(step).__module__.startswith("sklearn."):
         raise _unknown(name, kind)
@@ -138,19 +148,19 @@ def _operations(name: str, step: Any, columns: tuple[str, ...]) -> Chain:
 def _unknown(name: str, kind: str) -> TypeError:
     return TypeError(
         f"Step {name!r} is a {kind}, which cannot be written to a file without pickle; those that can are "
-        f"{', '.join([*_TRANSLATIONS, 'ColumnTransformer'])} and selectors of columns. {_ALONE}"
+        f"{', '.join(_TRANSLATIONS)}, selectors of columns and pipelines of these. {_ALONE}"
     )
 
 
-def _beside(step: Any, columns: tuple[str, ...]) -> Beside:
+def _beside(step: Any) -> Chain:
+    columns = list(getattr(step, "feature_names_in_", range(step.n_features_in_)))
     chains = []
     for name, inner, chosen in step.transformers_:
         places = _places(chosen, columns)
         if (isinstance(inner, str) and inner == "drop") or not places:
             continue
-        chain = (Take(places), *_operations(name, inner, tuple(columns[place] for place in places)))
-        chains.append((*chain, *_weighed(step, name)))
-    return Beside(tuple(chains))
+        chains.append((Take(places), *_operations(name, inner), *_weighed(step, name)))
+    return (Beside(tuple(chains)),)
 
 
 def _weighed(step: Any, name: str) -> Chain:
@@ -165,7 +175,7 @@ def _weighed(step: Any, name: str) -> Chain:
     return (Affine(np.zeros(width), np.full(width, 1 / weight)),)
 
 
-def _places(chosen: Any, columns: tuple[str, ...]) -> tuple[int, ...]:
+def _places(chosen: Any, columns: list[Any]) -> tuple[int, ...]:
     """Positions of the columns that a part of a ColumnTransformer takes."""
     if isinstance(chosen, slice):
         bounds = [columns.index(b) if isinstance(b, str) else b for b in (chosen.start, chosen.stop)]
@@ -221,9 +231,11 @@ def _is_nan(value: Any) -> bool:
 
 def _one_hot(step: Any) -> Chain | None:
     infrequent = step.min_frequency is not None or step.max_categories is not None
-    if step.drop is not None or infrequent:
+    found = tuple(tuple(_level(one) for one in levels) for levels in step.categories_)
+    alike = any(len(set(levels)) < len(levels) for levels in found)  # with and without white space, None and NaN
+    if step.drop is not None or infrequent or alike:
         return None
-    return (Indicators(tuple(tuple(_level(one) for one in levels) for levels in step.categories_)),)
+    return (Indicators(found, ERROR if step.handle_unknown == "error" else IGNORE),)
 
 
 def _level(category: Any) -> str:
@@ -245,7 +257,8 @@ def _function(step: Any) -> Chain | None:
 def _components(step: Any) -> Chain:
     directions = _floats(step.components_)
     if getattr(step, "whiten", False):
-        directions = directions / np.sqrt(_floats(step.explained_variance_))[:, None]
+        scale = np.sqrt(_floats(step.explained_variance_))
+        directions = directions / np.maximum(scale, np.finfo(scale.dtype).eps)[:, None]  # as scikit-learn does
     centre = getattr(step, "mean_", None)
     return (Project(np.zeros(directions.shape[1]) if centre is None else _floats(centre), directions),)
 
@@ -262,4 +275,5 @@ _TRANSLATIONS: dict[str, Callable[[Any], Chain | None]] = {
     "FunctionTransformer": _function,
     "PCA": _components,
     "TruncatedSVD": _components,
+    "ColumnTransformer": _beside,
 }

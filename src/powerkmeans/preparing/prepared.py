@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from powerkmeans.inputs.tables import is_several
 from powerkmeans.preparing.cells import Cells, cells_of
 from powerkmeans.preparing.views import PreparedView
 from powerkmeans.support.values import naming, shown
@@ -122,21 +123,34 @@ class PreparedModel:
 
     def _tables(self, X: Any) -> dict[str, Cells]:
         """The cells that each view is made of."""
-        if isinstance(X, Mapping):
-            unknown = [name for name in X if name not in self.columns]
-            if unknown:
-                raise ValueError(
-                    f"X has the view {unknown[0]!r}; the model has {', '.join(map(repr, self.columns))}."
-                )
-            return {name: cells_of(table) for name, table in X.items() if table is not None}
-        if self.several and isinstance(X, (list, tuple)) and len(X) == len(self.views) and np.ndim(X[0]) == 2:
-            return {
-                view.name: cells_of(table) for view, table in zip(self.views, X, strict=True) if table is not None
-            }
-        cells = cells_of(X)
-        if self.several and not (cells.named and self.named):
+        tables = self._by_view(X) if is_several(X) else self._by_columns(cells_of(X), X)
+        lengths = sorted({len(cells) for cells in tables.values()})
+        if not lengths:
+            raise ValueError(f"X has no table; the model has the views {', '.join(map(repr, self.columns))}.")
+        if len(lengths) > 1:
+            raise ValueError(
+                f"X has tables of {lengths[0]} and of {lengths[-1]} rows; a row is the same sample in all."
+            )
+        return tables
+
+    def _by_view(self, X: Any) -> dict[str, Cells]:
+        """A dict of tables by view, or a list of them in the order of the views."""
+        if not isinstance(X, Mapping) and len(X) != len(self.views):
+            raise ValueError(f"X is a list of {len(X)} tables; the model has {len(self.views)} views.")
+        given = X if isinstance(X, Mapping) else dict(zip(self.columns, X, strict=True))
+        unknown = [name for name in given if name not in self.columns]
+        if unknown:
+            raise ValueError(f"X has the view {unknown[0]!r}; the model has {', '.join(map(repr, self.columns))}.")
+        return {name: cells_of(table) for name, table in given.items() if table is not None}
+
+    def _by_columns(self, cells: Cells, X: Any) -> dict[str, Cells]:
+        """One table for all views; those that it has no column of are missing."""
+        if not self.several:
+            return dict.fromkeys(self.columns, cells)
+        if not (cells.named and self.named):
             raise TypeError(f"The model has several views; pass a dict of tables by view. Got {shown(X)} instead.")
-        return dict.fromkeys(self.columns, cells)
+        found = [name for name, columns in self.columns.items() if not set(columns).isdisjoint(cells.columns)]
+        return dict.fromkeys(found, cells)
 
     def _answered(self, method: str, X: Any, blank: Any = np.nan, options: dict[str, Any] | None = None) -> Any:
         """What the estimator says of the rows that can be answered for."""

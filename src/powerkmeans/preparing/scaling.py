@@ -60,8 +60,9 @@ def _moments(values: NDArray[Any], present: NDArray[np.bool_]) -> tuple[NDArray[
     """Mean and standard deviation, in double precision and in two passes over blocks of rows."""
     blocks = [slice(start, start + _ROWS_AT_ONCE) for start in range(0, len(values), _ROWS_AT_ONCE)]
     count = max(1, int(np.sum(present)))
-    mean = sum(np.sum(values[b][present[b]], axis=0, dtype=np.float64) for b in blocks) / count
-    squares = sum(np.sum((values[b][present[b]].astype(np.float64) - mean) ** 2, axis=0) for b in blocks)
+    with np.errstate(over="ignore", invalid="ignore"):  # too large, which is told where columns have names
+        mean = sum(np.sum(values[b][present[b]], axis=0, dtype=np.float64) for b in blocks) / count
+        squares = sum(np.sum((values[b][present[b]].astype(np.float64) - mean) ** 2, axis=0) for b in blocks)
     return np.asarray(mean), np.sqrt(np.asarray(squares) / count)
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import enum
+import math
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -24,6 +25,8 @@ _DATE = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?)?(Z|[+-][0-9]{2}:?[0-9]{2})?"
 )
 _DAY = 86400.0
+# between thousands one is as good as another
+_SPACES = " \u00a0\u202f"
 
 
 class NotSpeltError(ValueError):
@@ -60,17 +63,27 @@ class Spelling:
         """Whether a text stands for nothing."""
         return text.lower() in MISSING or text.lower() in self.missing
 
+    def with_gaps(self, numbers: NDArray[Any]) -> NDArray[Any]:
+        """Numbers, with NaN in place of those that stand for nothing, such as -999."""
+        marks = [self.number(text) for text in self.missing if _parses(self.number, text)]
+        gone = np.isin(numbers, np.array(marks, dtype=numbers.dtype)) if marks else np.False_
+        return np.where(gone, np.nan, numbers).astype(numbers.dtype, copy=False) if np.any(gone) else numbers
+
     def number(self, text: str) -> float:
         """A number, also with a currency or a percent sign; or NotSpeltError."""
-        found = _AMOUNT.fullmatch(text.strip())
-        if found is None or (found["sign"] and found["inner"]) or (found["before"] and found["after"]):
+        found, sign = _amount(text)
+        if found is None or (found["before"] and found["after"]):
             raise NotSpeltError(text, Kind.NUMBER)
-        digits = self._plain(found["digits"].rstrip())
-        return float(f"{found['sign'] or found['inner']}{digits}{found['power'] or ''}")
+        number = float(f"{sign}{self._plain(found['digits'].rstrip())}{found['power'] or ''}")
+        if math.isinf(number):
+            raise NotSpeltError(text, Kind.NUMBER)
+        return number
 
     def _plain(self, digits: str) -> str:
         """Digits with a point before decimals and nothing between thousands."""
         separator = self.thousands
+        if separator is not None and separator in _SPACES:
+            digits = re.sub(f"[{_SPACES}]", separator, digits)
         if separator is None and self.decimal == "." and re.fullmatch(r"[0-9]{1,3}(,[0-9]{3})+\.[0-9]+", digits):
             separator = ","  # both are there, so it can be nothing else
         if separator is not None:
@@ -88,15 +101,15 @@ class Spelling:
 
     def unit(self, text: str) -> str:
         """The currency or percent sign of a number, empty if it has none."""
-        found = _AMOUNT.fullmatch(text.strip())
+        found, _ = _amount(text)
         return "" if found is None else found["before"] or found["after"] or ""
 
     def truth(self, text: str) -> float:
         """1 for what is true, 0 for what is not."""
         word = text.strip().lower()
-        if word in _TRUE:
+        if word in _TRUE or word == "1":
             return 1.0
-        if word in _TRUE.values():
+        if word in _TRUE.values() or word == "0":
             return 0.0
         raise NotSpeltError(text, Kind.TRUTH)
 
@@ -110,9 +123,13 @@ class Spelling:
             raise NotSpeltError(text, Kind.DATE) from error
         return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() / _DAY
 
+    def parser(self, kind: Kind) -> Callable[[str], float]:
+        """What makes a number of a text of a kind."""
+        return {Kind.NUMBER: self.number, Kind.TRUTH: self.truth, Kind.DATE: self.date}[kind]
+
     def read(self, texts: NDArray[Any], kind: Kind) -> NDArray[np.float64]:
         """A column of words as numbers, NaN for what is missing."""
-        parse = {Kind.NUMBER: self.number, Kind.TRUTH: self.truth, Kind.DATE: self.date}[kind]
+        parse = self.parser(kind)
         known = {text: np.nan if self.is_missing(text) else parse(text) for text in set(texts.tolist())}
         return np.array([known[text] for text in texts.tolist()], dtype=np.float64)
 
@@ -125,13 +142,24 @@ def kind_of(texts: Collection[str], spelling: Spelling) -> Kind | None:
     filled = [text for text in texts if not spelling.is_missing(text)]
     if not filled:
         return None
-    for kind, parse in ((Kind.NUMBER, spelling.number), (Kind.TRUTH, spelling.truth), (Kind.DATE, spelling.date)):
-        if all(_parses(parse, text) for text in filled) and _alike(filled, kind, spelling):
+    for kind in (Kind.NUMBER, Kind.TRUTH, Kind.DATE):
+        if all(_parses(spelling.parser(kind), text) for text in filled) and _alike(filled, kind, spelling):
             return kind
     return None
 
 
-def _parses(parse: Any, text: str) -> bool:
+def _amount(text: str) -> tuple[re.Match[str] | None, str]:
+    """The parts of an amount, and its sign; one in brackets is negative, as accountants write it."""
+    bare = text.strip()
+    bracketed = bare[:1] == "(" and bare[-1:] == ")"
+    found = _AMOUNT.fullmatch(bare[1:-1] if bracketed else bare)
+    if found is None:
+        return None, ""
+    signs = [sign for sign in ("-" if bracketed else "", found["sign"], found["inner"]) if sign]
+    return (found, "".join(signs)) if len(signs) <= 1 else (None, "")
+
+
+def _parses(parse: Callable[[str], float], text: str) -> bool:
     try:
         parse(text)
     except NotSpeltError:
@@ -140,8 +168,8 @@ def _parses(parse: Any, text: str) -> bool:
 
 
 def _alike(filled: list[str], kind: Kind, spelling: Spelling) -> bool:
-    """Whether numbers have one unit, and truth values one pair of words."""
+    """Whether numbers have one unit, and truth values one pair of words, with 1 and 0 beside it."""
     if kind is Kind.NUMBER:
         return len({spelling.unit(text) for text in filled}) == 1
-    words = {text.strip().lower() for text in filled}
+    words = {text.strip().lower() for text in filled} - {"1", "0"}
     return kind is Kind.DATE or any(words <= {yes, no} for yes, no in _TRUE.items())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -17,14 +18,13 @@ from powerkmeans.preparing.operations import (
     Fill,
     FillByNeighbours,
     Function,
-    Indicators,
     Operation,
-    Read,
     Totals,
     applied,
 )
 from powerkmeans.preparing.scaling import Scaling, find_scaling, scales_columns
 from powerkmeans.preparing.spelling import PLAIN, Kind, Spelling, kind_of
+from powerkmeans.preparing.words import Indicators, Read
 
 MEDIAN, NEIGHBOURS, DROP_ROWS = "median", "knn", "drop-rows"
 # rows that others are filled from, at most, and the seed that they are drawn with
@@ -63,7 +63,7 @@ class PreparedView:
 
     def __call__(self, cells: Cells) -> Any:
         """What the model takes, a row of NaN where a cell is missing that nothing fills."""
-        numbers = applied(self.chain, cells).numbers
+        numbers = applied(self.chain, cells).as_numbers().numbers
         return numbers if is_sparse(numbers) else np.asarray(numbers)
 
 
@@ -113,15 +113,36 @@ def prepare_view(
     if words.words:
         chain.append(Indicators(tuple(_levels(words, place) for place in range(len(words.columns)))))
     original = applied(chain, cells)
+    _check_names(original.columns)
     categories = _categories(chain[-1])
     rest = _later(original, treatment, categories, absent=absent)
     values = applied(rest, original)
     scaling = find_scaling(values.numbers, treatment.scale, categories)
+    _check_size(scaling, values.columns)
     if scales_columns(treatment.scale):
         rest.append(Affine(scaling.centre, scaling.scale))
         values = rest[-1](values)
     view = PreparedView(name, original.columns, (*chain, *rest))
     return Prepared(view, original, np.asarray(values.numbers), scaling)
+
+
+def _check_names(columns: Sequence[str]) -> None:
+    """Reject a category that is called as a column is."""
+    for label, count in Counter(columns).items():
+        if count > 1:
+            raise ValueError(
+                f"Two columns would be called {label!r}: one of the table, and one of a category; rename it."
+            )
+
+
+def _check_size(scaling: Scaling, columns: Sequence[str]) -> None:
+    """Reject numbers whose squares are none."""
+    fits = np.isfinite(scaling.deviation) & np.isfinite(scaling.scale)
+    if not np.all(fits):
+        column = columns[int(np.argmin(fits))]
+        raise ValueError(
+            f"Column {column!r} has numbers that are too large to be compared; divide them, or leave it out."
+        )
 
 
 def _levels(words: Cells, place: int) -> tuple[str, ...]:
@@ -148,7 +169,7 @@ def _later(original: Cells, treatment: Treatment, categories: list[slice], *, ab
     if treatment.total is not None:
         rest.append(Totals(treatment.total))
     if treatment.log:
-        rest.append(Function("log1p"))
+        rest.append(Function("log1p", counts=True))
     return rest
 
 
@@ -165,8 +186,7 @@ def _medians(cells: Cells, categories: list[slice]) -> NDArray[np.float64]:
 def _by_neighbours(cells: Cells, *, absent: bool) -> FillByNeighbours:
     values = np.asarray(cells.numbers, dtype=np.float64)
     values = values[~np.all(np.isnan(values), axis=1)]
-    with np.errstate(invalid="ignore"):
-        units = np.nan_to_num(np.nanstd(values, axis=0))
+    units = np.array([0.0 if np.all(np.isnan(column)) else np.nanstd(column) for column in values.T])
     return FillByNeighbours(_donors(values), np.where(units > 0, units, 1.0), absent=absent)
 
 
@@ -174,5 +194,5 @@ def _donors(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Some of the rows, whatever order they come in."""
     if len(values) <= _DONORS:
         return values
-    in_order = values[np.lexsort(np.nan_to_num(values).T)]
+    in_order = values[np.lexsort(values.T)]
     return in_order[np.random.default_rng(_SEED).choice(len(values), _DONORS, replace=False)]

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from datetime import date, datetime
+from itertools import chain
 from typing import Any
+from xml.etree.ElementTree import ParseError
 from zipfile import BadZipFile
 
-from powerkmeans.cli.errors import UserError, listed, near
-from powerkmeans.cli.reading.text import Rows, read_rows
+from powerkmeans.cli.errors import UserError, counted, listed, near
+from powerkmeans.cli.reading.text import Rows, all_numbers, read_rows
 from powerkmeans.cli.reading.words import check_not_empty
 from powerkmeans.cli.table import Request, Table
 from powerkmeans.preparing.cells import number_text
 from powerkmeans.support.install import needed
 
+# what a sheet may have wrong when it is read, and a book when it is opened
+_FLAWS = (BadZipFile, zlib.error, ParseError)
+_ANY_FLAW = (*_FLAWS, KeyError, ValueError, AttributeError, TypeError)
+
 
 def read_excel(path: str, source: str, name: str, request: Request) -> list[Table]:
     """Read the first sheet, or those that were asked for, one view each."""
     check_not_empty(path, source)
-    request = replace(request, spelling=replace(request.spelling, decimal="."))  # cells are numbers, not texts
     wanted = request.arrays or (None,)
     tables = []
     for sheet in wanted:
@@ -32,50 +37,62 @@ def read_excel(path: str, source: str, name: str, request: Request) -> list[Tabl
 @contextmanager
 def _opened(path: str, source: str, sheet: str | None, request: Request) -> Iterator[Rows]:
     openpyxl = needed("openpyxl", "excel")
-    try:
+    with _told(source, _ANY_FLAW):
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-    except (BadZipFile, KeyError, ValueError, openpyxl.utils.exceptions.InvalidFileException) as error:
-        raise UserError(f"{source} cannot be read as a spreadsheet; it may be damaged.") from error
-    with closing(book):
-        if sheet is not None and sheet not in book.sheetnames:
-            hint = near(sheet, book.sheetnames) or f"; it has {listed(book.sheetnames)}."
+    sheets = {one.title: one for one in book.worksheets}  # those of charts are none
+    with closing(book), _told(source, _FLAWS):
+        if sheet is not None and sheet not in sheets:
+            hint = near(sheet, list(sheets)) or f"; it has {listed(list(sheets))}."
             raise UserError(f"{source} has no sheet {sheet!r}{hint}")
-        yield _rows(book[sheet or book.sheetnames[0]], source, request)
+        if not sheets:
+            raise UserError(f"{source} has no sheet with cells.")
+        yield _rows(sheets[sheet or next(iter(sheets))], source, request)
+
+
+@contextmanager
+def _told(source: str, flaws: tuple[type[Exception], ...]) -> Iterator[None]:
+    try:
+        yield
+    except flaws as error:
+        raise UserError(f"{source} cannot be read as a spreadsheet; it may be damaged.") from error
 
 
 def _rows(sheet: Any, source: str, request: Request) -> Rows:
-    """The cells of a sheet as texts; empty rows are passed over, and columns beyond the header."""
-    lines = (
-        (number, [_text(cell) for cell in row]) for number, row in enumerate(sheet.iter_rows(values_only=True), 1)
-    )
+    """The cells of a sheet as texts; empty rows are passed over."""
+    decimal = request.decimal
+    cells = enumerate(sheet.iter_rows(values_only=True), 1)
+    lines = ((number, [_text(cell, decimal) for cell in row]) for number, row in cells)
     filled = ((number, row) for number, row in lines if any(row))
     first = next(filled, None)
     if first is None:
         raise UserError(f"{source} has an empty sheet.")
     width = max(place + 1 for place, text in enumerate(first[1]) if text)
     header = first[1][:width]
-    rows = ((number, (row + [""] * width)[:width]) for number, row in filled)
-    if request.header is False:
-        numbered = [str(place) for place in range(width)]
-        return Rows(numbered, False, _chained((first[0], header), rows))
-    return Rows(header, True, rows)
+    rows = ((number, _fitted(row, width, f"{source}, row {number}", first[0])) for number, row in filled)
+    named = not all_numbers(header, request.spelling) if request.header is None else request.header
+    if named:
+        return Rows(header, True, rows)
+    return Rows([str(place) for place in range(width)], False, chain([(first[0], header)], rows))
 
 
-def _chained(
-    first: tuple[int, list[str]], rest: Iterator[tuple[int, list[str]]]
-) -> Iterator[tuple[int, list[str]]]:
-    yield first
-    yield from rest
+def _fitted(row: list[str], width: int, where: str, first: int) -> list[str]:
+    """A row as wide as the header; what stands beyond it would be lost."""
+    if any(row[width:]):
+        raise UserError(
+            f"{where} has more cells than row {first}, which names {counted(width, 'column')}; take titles above "
+            "the names and notes beside the table out of the sheet."
+        )
+    return (row + [""] * width)[:width]
 
 
-def _text(value: Any) -> str:
+def _text(value: Any, decimal: str) -> str:
     """A cell as text: dates with the year first, whole numbers without a point."""
     if value is None:
         return ""
     if isinstance(value, bool):
         return str(value)
     if isinstance(value, (int, float)):
-        return number_text(float(value)) if value == value else ""  # noqa: PLR0124 - NaN
+        return number_text(float(value)).replace(".", decimal)
     if isinstance(value, datetime):
         return value.date().isoformat() if value.time() == value.min.time() else value.isoformat()
     return value.isoformat() if isinstance(value, date) else str(value).strip()

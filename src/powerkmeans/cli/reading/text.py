@@ -176,11 +176,7 @@ def _rows(text: IO[str], source: str, request: Request) -> Rows:
     filled = ((reader.line_num, row) for row in reader if row)
     line, beginning = next(filled)
     beginning = [field.strip() for field in beginning]
-    named = (
-        request.header
-        if request.header is not None
-        else not all(_is_number(field, request.spelling) for field in beginning)
-    )
+    named = not all_numbers(beginning, request.spelling) if request.header is None else request.header
     if named:
         return Rows([unguarded(field) for field in beginning], True, filled)
     return Rows([str(place) for place in range(len(beginning))], False, chain([(line, beginning)], filled))
@@ -319,6 +315,11 @@ def why_no_number(text: str, decimal: str) -> str | None:
         if len(pieces) > 1 and all(_is_number(piece) for piece in pieces):
             return f"--delimiter {delimiter!r} if the file is cut at {name}"
     return None
+
+
+def all_numbers(fields: Sequence[str], spelling: Spelling) -> bool:
+    """Whether a row is one of numbers and gaps, and not of names."""
+    return all(_is_number(field, spelling) for field in fields)
 
 
 def _is_number(field: str, spelling: Spelling = PLAIN) -> bool:
