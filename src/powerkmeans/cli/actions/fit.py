@@ -165,14 +165,14 @@ def write_all(bundle: Bundle, inputs: Inputs, folder: Path, plan: Plan) -> None:
                 save_bundle(bundle, path)
             elif name == REPORT:
                 bar.wait()
-                _write_report(path, bundle, inputs)
+                _write_report(path, bundle, inputs, plan.outputs.names)
             elif name.startswith("labels"):
                 write_table(path, label_blocks(bundle, X, samples, bar, bundle.estimator.labels_))
             else:
                 write_table(path, membership_blocks(bundle, X, samples, bar))
 
 
-def _write_report(path: Path, bundle: Bundle, inputs: Inputs) -> None:
+def _write_report(path: Path, bundle: Bundle, inputs: Inputs, files: list[str]) -> None:
     names: Any = {view.name: list(view.columns) for view in inputs.views}
     original: Any = dict(inputs.samples.views)
     if not inputs.several:
@@ -188,4 +188,5 @@ def _write_report(path: Path, bundle: Bundle, inputs: Inputs) -> None:
         original=original,
         scaling=bundle.scale if scales_columns(bundle.scale) else "none",
         noise_threshold=bundle.threshold,
+        files=files,
     )
