@@ -17,6 +17,13 @@ from powerkmeans.choose.separation import Compared, Separation, find_separation
 pytestmark = pytest.mark.filterwarnings("ignore::powerkmeans.exceptions.DataGuidanceWarning")
 
 
+@pytest.fixture(autouse=True)
+def all_clouds(monkeypatch):
+    """As many rows and clouds as reports have, where other tests have few."""
+    for name, value in {"ROWS": 500, "ROWS_PER_CLUSTER": 10, "CLOUDS": 12, "FIRST_CLOUDS": 4}.items():
+        monkeypatch.setattr(module, name, value)
+
+
 def found(X, k, **parameters):
     return find_separation(quick(k, random_state=0, **parameters).fit(X), X)
 

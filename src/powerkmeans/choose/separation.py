@@ -41,7 +41,7 @@ from powerkmeans.support.draws import STATISTIC_ROWS, stream
 from powerkmeans.types import Array, Float64Array, Views
 
 # rows that are looked at, for each cluster and at least; and how many there must be
-ROWS_PER_CLUSTER, ROWS, FEWEST_PER_CLUSTER, FEWEST = 20, 500, 5, 20
+ROWS_PER_CLUSTER, ROWS, FEWEST_PER_CLUSTER, FEWEST = 10, 500, 5, 20
 # leading directions that are looked at, and neighbours of each row
 DIRECTIONS, NEIGHBOURS = 50, 10
 # clouds of noise, those after which a clear answer is taken, and how fast they are annealed: two digits will do

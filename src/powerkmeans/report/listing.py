@@ -19,6 +19,8 @@ WHISKER_RULE = (
     "a box plot over all samples; here that is an outlier score above {fence:.3f}."
 )
 ASKED_RULE = "A sample is called an outlier if its outlier score is above {fence:.3f}, as was asked for."
+# characters of names in cells
+LONGEST_ID, LONGEST_COLUMN = 40, 26
 SCORES = " Scores rank samples within this fit; they are no probabilities."
 
 
@@ -123,7 +125,7 @@ def _columns(facts: Facts) -> list[Column]:
         known = [facts.profiles.name[c] if c >= 0 else "" for c in listed.column.tolist()]
         away = listed.deviation.tolist()
         shared = {name for name, times in Counter(facts.profiles.name).items() if times > 1}
-        labels = labels_of(facts.profiles.name)
+        labels = labels_of(facts.profiles.name, LONGEST_COLUMN)
         cells = [_unusual(facts, place, shared, labels) for place in range(len(known))]
         columns.append(Column("Most unusual column", cells, known))
         columns.append(
@@ -134,7 +136,7 @@ def _columns(facts: Facts) -> list[Column]:
 
 def _named(names: list[str]) -> list[Markup]:
     """Cells of names, of long ones what tells them apart."""
-    labels = labels_of(names)
+    labels = labels_of(names, LONGEST_ID)
     return [shortened(name, labels.get(name), "id") for name in names]
 
 

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 # characters of a name that are shown beside numbers, and those at its beginning
-LONGEST_LABEL, BEGINNING = 22, 7
+LONGEST_LABEL, BEGINNING = 20, 6
 CUT = "\u2026"
 
 
@@ -16,7 +16,7 @@ def labels_of(names: Sequence[str], most: int = LONGEST_LABEL) -> dict[str, str]
     The middle is left out. Names that are alike at both ends show the place from which they differ instead.
 
     >>> labels_of(["ENSG00000000000000000123", "ENSG00000000000000000124", "age"])
-    {'ENSG00000000000000000123': 'ENSG000…00000000000123', 'ENSG00000000000000000124': 'ENSG000…00000000000124'}
+    {'ENSG00000000000000000123': 'ENSG00…0000000000123', 'ENSG00000000000000000124': 'ENSG00…0000000000124'}
     """
     long = [name for name in dict.fromkeys(names) if len(name) > most]
     shown = {name: _without_middle(name, most) for name in long}
@@ -35,9 +35,10 @@ def _without_middle(name: str, most: int) -> str:
 
 
 def _where_they_differ(names: list[str], most: int) -> dict[str, str]:
-    """Names from a little before the first place at which they differ; whole ones where that does not do."""
+    """Beginnings, and names from a little before the first place at which they differ; else whole ones."""
     letters = enumerate(zip(*names, strict=False))
     differ = next((place for place, those in letters if len(set(those)) > 1), min(map(len, names)))
     start = max(differ - 2, 0)
-    labels = {name: f"{CUT}{name[start : start + most - 2]}{CUT}" for name in names}
+    wide = most - BEGINNING - 2
+    labels = {name: f"{name[:BEGINNING]}{CUT}{name[start : start + wide]}{CUT}" for name in names}
     return labels if len(set(labels.values())) == len(names) else dict(zip(names, names, strict=True))

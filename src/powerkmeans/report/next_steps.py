@@ -26,7 +26,7 @@ def _number(facts: Facts) -> Markup:
         else f"See whether {used} is the number that the data speak for."
     )
     return join(
-        why + " On the command line and in Python:",
+        why + " On the command line, or in Python:",
         _code("powerkmeans choose-k data.csv", "powerkmeans.choose_k(X)"),
     )
 
@@ -43,10 +43,9 @@ def _odd(facts: Facts) -> Markup:
     found = int(np.sum(samples.outlier))
     if found == 0:
         return Markup("")
-    those = "it is" if found == 1 else "they are"
     return join(
         tag("a", f"Look at the {counted(found, 'outlier')}", href="#outliers-section"),
-        f": if {those} a mistake of measurement, correct that or leave it out, and fit again.",
+        ": correct mistakes of measurement or leave them out, and fit again.",
     )
 
 
@@ -64,4 +63,4 @@ def _new(facts: Facts) -> Markup:
 
 
 def _code(*lines: str) -> Markup:
-    return tag("pre", tag("code", "\n".join(lines)))
+    return join(*(tag("pre", tag("code", line)) for line in lines))
