@@ -45,9 +45,9 @@ CENTROIDS = Words(
 )
 NEIGHBOURS = Words(
     space="the columns",
-    apart="The same samples by their coordinates in the graph, turned so that no cluster covers another: a sample "
-    "with neighbours in two clusters stands between them. Within a cluster samples are spread by their columns, "
-    "enlarged to be seen; how far clusters are from each other means little here.",
+    apart="The same samples by their coordinates in the graph, turned so that clusters cover each other least: "
+    "a sample with neighbours in two clusters stands between them. Within a cluster samples are spread by their "
+    "columns, enlarged to be seen; how far clusters are from each other means little here.",
     far_from="distance to its neighbours",
     usual="median; 0.67 amid a cluster",
     share="of neighbours are of one cluster, beyond chance",
