@@ -6,10 +6,12 @@ import re
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn.datasets import load_digits, load_iris, make_blobs, make_moons
 from sklearn.exceptions import NotFittedError
 
 from helpers import quick, quick_views
+from powerkmeans import open_source
 from powerkmeans.choose import separation as module
 from powerkmeans.choose.noise import uniform_cloud
 from powerkmeans.choose.separation import Compared, Separation, find_separation
@@ -103,3 +105,13 @@ def test_noise_has_the_spread_of_the_data():
     np.testing.assert_allclose(cloud.mean(axis=0), 0, atol=1e-9)
     wide = module._leading(np.random.default_rng(2).normal(size=(40, 90)))
     assert wide.shape[1] <= module.DIRECTIONS
+
+
+def test_rows_of_files(tmp_path):
+    X = make_blobs(90, centers=3, n_features=4, random_state=0)[0]
+    for feature_map in ("identity", "graph"):
+        model = quick(3, feature_map=feature_map, random_state=0).fit(X)
+        np.save(tmp_path / "rows.npy", X)
+        source = open_source(tmp_path / "rows.npy")
+        assert find_separation(model, source).sentence == find_separation(model, X).sentence
+        assert find_separation(model, csr_array(X)).separated

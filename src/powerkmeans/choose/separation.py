@@ -37,6 +37,7 @@ from powerkmeans.models.graph_answers import picture_columns
 from powerkmeans.models.model import Model
 from powerkmeans.objective.block import block_labels, weighted_features
 from powerkmeans.objective.distances import squared_distances
+from powerkmeans.sources import is_source
 from powerkmeans.support.draws import STATISTIC_ROWS, stream
 from powerkmeans.types import Array, Float64Array, Views
 
@@ -215,12 +216,19 @@ def _columns(model: Model, some: Views) -> Float64Array:
         return picture_columns(model, some, np.zeros(n_rows, dtype=np.int32))
     used, parts = model.used(some), []
     for index, weight in enumerate(model.parameters.view_weights):
-        rows = as_dense(used.arrays[index]).astype(np.float64)
+        rows = as_dense(_held(used, index)).astype(np.float64)
         has = np.ones(n_rows, dtype=bool) if used.present is None else used.present[:, index]
         rows = np.where(has[:, None], rows - np.mean(rows[has], axis=0) if np.any(has) else 0, 0)
         scatter = float(np.mean(np.vecdot(rows[has], rows[has]))) if np.any(has) else 0.0
         parts.append(rows * (weight / scatter) ** 0.5 if scatter > 0 else rows)
     return np.concatenate(parts, axis=1)
+
+
+def _held(views: Views, index: int) -> Any:
+    """The rows of a view, read if they are those of a file."""
+    array = views.arrays[index]
+    present = None if views.present is None else views.present[:, index]
+    return array.take(np.arange(array.shape[0]), present) if is_source(array) else array
 
 
 def _leading(table: Float64Array) -> Float64Array:
