@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: demo test test-cluster test-studies test-processors test-emulated test-sanitized test-threadpoolctl lint format bench bench-processors bench-speedups bench-ablation bench-scaling bench-cluster bench-startup bench-peers bench-starts bench-noise bench-noise-columns bench-graph bench-neighbors bench-graph-rules bench-map-scaling bench-raw bench-profile bench-choose-k bench-report noise study theorems paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures docs dist wheels wheels-test dist-test clean help
+.PHONY: demo test test-cluster test-studies test-processors test-emulated test-sanitized test-threadpoolctl lint format bench bench-processors bench-speedups bench-ablation bench-scaling bench-cluster bench-startup bench-peers bench-starts bench-noise bench-noise-columns bench-graph bench-neighbors bench-graph-rules bench-map-scaling bench-raw bench-profile bench-choose-k bench-report bench-separation noise study theorems paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures docs dist wheels wheels-test dist-test clean help
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -144,6 +144,9 @@ bench-profile: $(VENV)/.run  ## where the time of a default fit goes, beside the
 
 bench-report: $(VENV)/.run  ## size of the report, its time and memory, up to a million rows
 	$(BIN)/python -m benchmarks.report_size
+
+bench-separation: $(VENV)/.run  ## how often clusters count as more separated than noise, of sets with clusters and without
+	$(BIN)/python -m benchmarks.separation
 
 noise: $(VENV)/.run  ## spoilt samples and views: accuracy and outlier scores beside others; goes on where it was stopped
 	$(BIN)/python -m benchmarks.noise --jobs $(JOBS)

@@ -26,7 +26,7 @@ from benchmarks.scaling import PeakClock, anonymous_megabytes
 from powerkmeans.report import write_report
 
 # rows, columns, clusters
-GROWING = [(10_000, 10, 10), (100_000, 10, 10), (1_000_000, 10, 10)]
+GROWING = [(2_000, 10, 10), (10_000, 10, 10), (100_000, 10, 10), (1_000_000, 10, 10)]
 WIDE = [(20_000, 10, 100), (20_000, 3000, 10), (20_000, 3000, 100)]
 LIMIT_MB = 5.0
 

@@ -224,6 +224,7 @@ _TOLD = "how far a fit is told to be; answers do not depend on it"
 _RARE = "bounds work on data that no set here has"
 # numbers that no result hangs on: limits of arithmetic, of memory, and of what is accepted
 GUARDS: dict[str, str] = {
+    "features.averages._NOBODY": "a mark, no number",
     "features.graph.agreement.COMPARED_ROWS": _SPEED,
     **{f"fitting.checkpoints.{name}": _SPEED for name in ("ITERATIONS", "SECONDS", "KIND", "VERSION", "_WITHOUT")},
     **{f"fitting.progress.{name}": _TOLD for name in ("_RUN_ITERATIONS", "_FINISH_ITERATIONS", "_LAST_EXPONENT")},

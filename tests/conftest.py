@@ -34,3 +34,14 @@ def pytest_unconfigure(config):
     reasons = _reasons(config)
     if reasons and not hasattr(config, "workerinput"):
         config.pluginmanager.get_plugin("terminalreporter").write_line(closing_line(reasons, BROWSER_REQUIRED))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def few_clouds():
+    """Clusters are compared with noise in every report; where that is not the topic, two small clouds will do."""
+    from powerkmeans.choose import separation
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {"ROWS": 60, "ROWS_PER_CLUSTER": 1, "CLOUDS": 2, "FIRST_CLOUDS": 2}.items():
+            patch.setattr(separation, name, value)
+        yield

@@ -130,6 +130,7 @@ KINDS: dict[str, Kind] = {
     "feature_names": data(None, ["a", "b", "c"], np.array(["a", "b", "c"])),
     "original": data(None, ROWS, 2 * ROWS),
     "scaling": kinds.TEXT_OR_NONE,
+    "files": data((), ["labels.csv"], ("labels.csv", "model.npz")),
     "overwrite": Kind(kinds.FLAG.forbidden, (True,), file=True),
     "data": data(named=False),
     "key_added": Kind(lambda v: not isinstance(v, str) or not v, ("x",)),

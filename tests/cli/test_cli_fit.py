@@ -287,6 +287,7 @@ def test_the_report_is_of_the_table_as_it_was_given(run, table, tmp_path):
     run("fit", table, "--id", "id", "-k", K, "-o", "out")
     page = (tmp_path / "out/report.html").read_text(encoding="utf-8")
     assert "The fit itself saw scaled columns (standard)" in page
+    assert [f'href="{name}"' in page for name in ("labels.csv", "model.npz", "report.html")] == [True, True, False]
     data = json.loads(page.split('id="data">')[1].split("</script>")[0])
     values, profiles = rows()[1], data["profiles"]
     assert data["map"]["id"] == ids()

@@ -161,6 +161,36 @@ def test_paper_is_wide_enough(opened, name):
     assert browser.execute_script("return document.documentElement.scrollWidth") <= 688
 
 
+@pytest.mark.parametrize(("width", "cut"), [(390, True), (1280, False)])
+def test_tables_that_are_cut_say_so(opened, width, cut):
+    """On a phone: a hint above, a shade at the side, and the first column stays where it is."""
+    browser = opened("views", width)
+    script = """
+        const region = document.querySelector('#outliers').closest('.scroll');
+        const first = region.querySelector('tbody th');
+        const before = first.getBoundingClientRect().left;
+        const cut = [!region.previousElementSibling.hidden, getComputedStyle(region).boxShadow !== 'none'];
+        region.scrollLeft = 120;
+        return [...cut, first.getBoundingClientRect().left - before];
+    """
+    time.sleep(0.1)
+    assert browser.execute_script(script) == [cut, cut, 0]
+
+
+def test_both_maps_tell_of_the_same_samples(opened):
+    browser = opened()
+    find(browser, "#apart").send_keys(Keys.ARROW_RIGHT)
+    assert find(browser, "#apart-tip").is_displayed()
+    assert not find(browser, "#tip").is_displayed()
+    before = find(browser, "#apart").screenshot_as_png
+    find(browser, "button.cluster").click()
+    assert find(browser, "#apart").screenshot_as_png != before
+    boxes = [find(browser, selector).rect for selector in ("#map", "#apart")]
+    assert boxes[0]["y"] == boxes[1]["y"]
+    boxes = [find(opened(width=390), selector).rect for selector in ("#map", "#apart")]
+    assert boxes[0]["x"] == boxes[1]["x"]
+
+
 def test_heads_of_the_matrix_say_their_names_once(opened):
     browser = opened()
     said = browser.execute_script(

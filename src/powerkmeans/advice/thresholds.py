@@ -33,5 +33,7 @@ CORRELATED, RELATED = 3.0, 5.0
 # clusters follow the totals of rows where they explain so much of the variance of their logarithms, and these vary
 # by so much, their standard deviation: totals within a fifth of each other drown nothing
 TOTALS_FOLLOWED, DIFFERENT_TOTALS = 0.4, 0.2
+# fewer columns are measurements or answers beside each other, not a profile of what was counted
+COUNTED_COLUMNS = 10
 # a graph that agrees with its halves on less shows no clusters
 LEAST_AGREEMENT = 0.3

@@ -7,7 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from powerkmeans.advice.thresholds import CORRELATED, DIFFERENT_TOTALS, NEGLIGIBLE, RELATED, TOTALS_FOLLOWED
+from powerkmeans.advice.thresholds import (
+    CORRELATED,
+    COUNTED_COLUMNS,
+    DIFFERENT_TOTALS,
+    NEGLIGIBLE,
+    RELATED,
+    TOTALS_FOLLOWED,
+)
 from powerkmeans.compute.engine import open_engine
 from powerkmeans.features.map_error import EXAMINED_ROWS, FEWEST_ROWS, kernel_error
 from powerkmeans.features.pairs import as_dense, squared_lengths
@@ -51,7 +58,12 @@ def about_totals(rows: Any, labels: ArrayLike, weight: ArrayLike | None = None) 
 
 
 def are_counts(rows: Any) -> bool:
-    """Whether numbers count something: none is negative, and they are whole, or zero for the most part."""
+    """Whether numbers count something: none is negative, and they are whole, or zero for the most part.
+
+    A few columns are measurements beside each other, and no profile of what was counted.
+    """
+    if rows.shape[1] < COUNTED_COLUMNS:
+        return False
     stored = rows.data if hasattr(rows, "indptr") else rows
     if not (np.all(np.isfinite(stored)) and np.all(stored >= 0)):
         return False

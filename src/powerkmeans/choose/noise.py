@@ -68,3 +68,13 @@ def _uniform(offset: Float64Array, size: int, rng: np.random.Generator) -> Float
     rest = np.sqrt(np.maximum(np.sum(offset**2, axis=0) - spread**2 @ directions**2, 0))
     coordinates = rng.uniform(-math.sqrt(3), math.sqrt(3), (size, len(spread)))
     return (coordinates * spread) @ directions + rng.standard_normal((size, offset.shape[1])) * rest
+
+
+def uniform_cloud(table: Float64Array, rng: np.random.Generator) -> Float64Array:
+    """A cloud of as many rows as a table has, with just its spread along each of its principal directions."""
+    offset = table - np.mean(table, axis=0)
+    spread, directions = principal(offset)
+    coordinates = rng.uniform(-1, 1, (len(table), len(spread)))
+    coordinates -= np.mean(coordinates, axis=0)
+    lengths = np.sqrt(np.sum(coordinates**2, axis=0))
+    return (coordinates * (spread / lengths)) @ directions

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from powerkmeans.compute.cluster import DaskEngine
 from powerkmeans.compute.executors.dask import Workers
 from powerkmeans.compute.options import ENGINES, dask_options, engine_options
@@ -17,3 +19,11 @@ def open_engine(choice: object, views: Views) -> Engine:
         return DaskEngine(with_known_chunks(views), lazy, Workers(lazy.client))
     options = engine_options(choice)
     return RowEngine(views, options, ENGINES[type(options)](options))
+
+
+def some_rows(views: Views, engine: object, size: int) -> Views:
+    """At most ``size`` of the samples, by content, each counted once."""
+    if views.arrays[0].shape[0] <= size and not are_lazy(views):
+        return views
+    sample = open_engine(engine, views).sample(size, seed=0)
+    return Views(views.names, sample.views, np.ones(len(sample.weight), dtype=views.dtype), sample.present)

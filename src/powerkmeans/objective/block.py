@@ -285,3 +285,11 @@ def _per_view(pull: Array, counts: list[Array], xp: Any) -> Array:
 def _clusters_first(values: Array, xp: Any) -> Array:
     """Transpose; NumPy is also asked to lay the result out that way, others see to their memory themselves."""
     return np.ascontiguousarray(values.T) if xp is np else values.T
+
+
+def weighted_features(block: Block, inputs: PassInput) -> Array:
+    """Features side by side in which plain distances are those over all views; absent rows are at the mean."""
+    xp = array_namespace(block.weight)
+    return xp.concat(
+        [weight**0.5 * view for weight, view in zip(inputs.view_weights, block.views, strict=True)], axis=1
+    )

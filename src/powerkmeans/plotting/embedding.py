@@ -7,19 +7,18 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.decomposition import PCA
 
-from powerkmeans.compute.engine import open_engine
+from powerkmeans.compute.engine import some_rows
 from powerkmeans.estimators.base import PowerKMeansBase
 from powerkmeans.models.answers import apply
 from powerkmeans.models.graph_answers import picture_columns
-from powerkmeans.objective.block import PassInput, block_distances, block_labels
+from powerkmeans.objective.block import block_distances, block_labels, weighted_features
 from powerkmeans.objective.space import gram_matrix
 from powerkmeans.objective.updates import column_scale
 from powerkmeans.plotting.checks import check_model, has_typicality
 from powerkmeans.plotting.style import Axes, Figure, Palette, bare, halo, one_axes, palette_of, small
-from powerkmeans.sources.dask import are_lazy
 from powerkmeans.support.install import needed
 from powerkmeans.support.values import SHARE, integer, integers, numbers, same_length, word, wrong
-from powerkmeans.types import Array, Block, Views
+from powerkmeans.types import Array, Views
 
 _METHODS = ("auto", "pca", "centroids", "umap")
 # beyond this many clusters their labels would cover the picture
@@ -139,7 +138,7 @@ class EmbeddingDisplay:
         check_model(estimator, cls.__name__)
         method = word(*_METHODS)("method", method)
         outlier_share, max_samples = SHARE("outlier_share", outlier_share), integer(1)("max_samples", max_samples)
-        views = _some(estimator._check_new(X, present, None), estimator.engine, max_samples)
+        views = some_rows(estimator._check_new(X, present, None), estimator.engine, max_samples)
         labels = apply(estimator._fit.model, views, estimator.engine, block_labels)
         plane = _plane(estimator, views, labels, method)
         outlier = None
@@ -193,14 +192,6 @@ class EmbeddingDisplay:
             )  # fmt: skip
 
 
-def _some(views: Views, engine: object, size: int) -> Views:
-    """At most ``size`` of the samples, by content."""
-    if views.arrays[0].shape[0] <= size and not are_lazy(views):
-        return views
-    sample = open_engine(engine, views).sample(size, seed=0)
-    return Views(views.names, sample.views, np.ones(len(sample.weight), dtype=views.dtype), sample.present)
-
-
 def _plane(estimator: PowerKMeansBase, views: Views, labels: Array, method: str) -> _Plane:
     dual = bool(estimator._fit.model.problem.dual)
     if method == "centroids" or (dual and method == "auto"):
@@ -211,7 +202,7 @@ def _plane(estimator: PowerKMeansBase, views: Views, labels: Array, method: str)
     if model.fuses:  # in the few coordinates of a graph a cluster may be one point
         features = picture_columns(model, views, labels)
     else:
-        features = apply(model, views, estimator.engine, _weighted_features)
+        features = apply(model, views, estimator.engine, weighted_features)
     if method == "umap":
         umap = needed("umap", None, "for method='umap'", package="umap-learn")
         return _Plane(umap.UMAP(random_state=0).fit_transform(features), None, ("UMAP 1", "UMAP 2"))
@@ -223,13 +214,6 @@ def _plane(estimator: PowerKMeansBase, views: Views, labels: Array, method: str)
         return _Plane(_two(pca.transform(features)), None, axes)
     centers = model.parameters.centers * column_scale(model.parameters.view_weights, model.problem)
     return _Plane(_two(pca.transform(features)), _two(pca.transform(centers)), axes)
-
-
-def _weighted_features(block: Block, inputs: PassInput) -> Array:
-    """Features side by side in which plain distances are those over all views; absent rows are at the mean."""
-    return np.concatenate(
-        [np.sqrt(weight) * view for weight, view in zip(inputs.view_weights, block.views, strict=True)], axis=1
-    )
 
 
 def _centroid_plane(estimator: PowerKMeansBase, views: Views) -> _Plane:

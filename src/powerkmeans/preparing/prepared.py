@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -88,10 +88,25 @@ class PreparedModel:
 
         Rows of NaN are those with missing cells that nothing fills.
         """
+        return self._of_views(X, lambda view, cells: view(cells))
+
+    def in_units(self, X: Any) -> Any:
+        """The model's columns in the units of the tables, gaps included.
+
+        None where a step makes columns that are no longer those of the tables, principal components for example.
+        """
+        found = self._of_views(X, lambda view, cells: view.in_units(cells))
+        parts = found.values() if isinstance(found, dict) else [found]
+        return None if any(part is None for part in parts) else found
+
+    def _of_views(self, X: Any, function: Callable[[PreparedView, Cells], Any]) -> Any:
+        """What a function says of each view, for one view as it is."""
         with naming("X"):
             tables = self._tables(X)
-        arrays = {view.name: _prepared(view, tables.get(view.name)) for view in self.views}
-        return arrays if self.several else arrays[self.views[0].name]
+        found = {
+            view.name: function(view, tables[view.name]) if view.name in tables else None for view in self.views
+        }
+        return found if self.several else found[self.views[0].name]
 
     def predict(self, X: Any, *, noise_threshold: float | None = None) -> NDArray[Any]:
         """The cluster of each row, -1 for outlier scores above ``noise_threshold``, by default that of the fit."""
@@ -171,10 +186,6 @@ class PreparedModel:
         result = np.full((len(answerable), *some.shape[1:]), blank, dtype=some.dtype)
         result[answerable] = some
         return result
-
-
-def _prepared(view: PreparedView, cells: Cells | None) -> Any:
-    return None if cells is None else view(cells)
 
 
 def rows_of(X: Any, rows: Any) -> Any:

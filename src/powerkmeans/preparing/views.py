@@ -61,6 +61,11 @@ class PreparedView:
         """Whether words became columns of 0 and 1."""
         return any(isinstance(one, Indicators) for one in self.chain)
 
+    def in_units(self, cells: Cells) -> Any:
+        """The columns of the model in the units of the table, gaps included; None where they are others."""
+        found = applied([one for one in self.chain if isinstance(one, (Columns, Read, Indicators))], cells)
+        return found.numbers if found.columns == self.columns and not found.words else None
+
     def __call__(self, cells: Cells) -> Any:
         """What the model takes, a row of NaN where a cell is missing that nothing fills."""
         numbers = applied(self.chain, cells).as_numbers().numbers

@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 from sklearn.utils import _safe_indexing
 
+from powerkmeans.choose.separation import Separation, separation_of
 from powerkmeans.compute.blas import single_threaded_blas
 from powerkmeans.estimators.base import PowerKMeansBase
-from powerkmeans.inputs.tables import is_several, named_tables
 from powerkmeans.models.explain import ViewTable, view_table
 from powerkmeans.objective.block import block_probabilities
 from powerkmeans.report.markup import plain_text
+from powerkmeans.report.opened import Opened, index_of
 from powerkmeans.report.original import OriginalView, original_views
-from powerkmeans.report.plane import Plane, most_points, project
+from powerkmeans.report.plane import Planes, most_points, project
 from powerkmeans.report.profiles import Profiles, profile
 from powerkmeans.report.samples import (
     MOST_POINTS,
@@ -61,26 +62,20 @@ class Facts:
     original: list[OriginalView]
     profiles: Profiles
     drawn: Rows
-    plane: Plane
+    planes: Planes
     listed: Listed
     names: dict[int, str]
     scaling: str | None
-
-
-@dataclass(frozen=True)
-class Given:
-    """What users tell about the samples and their columns, as they passed it; see ``write_report``."""
-
-    ids: Any = None
-    feature_names: Any = None
-    original: Any = None
-    scaling: Any = None
+    steps: str
+    separation: Separation | None
+    files: tuple[str, ...]
 
 
 def gather(
-    estimator: PowerKMeansBase, X: Any, present: Any, given: Given, noise_threshold: float | None = None
+    opened: Opened, present: Any, noise_threshold: float | None = None, files: tuple[str, ...] = ()
 ) -> Facts:
     """Ask the model about all rows and read the original ones once."""
+    estimator, X, given = opened.estimator, opened.X, opened.given
     views = estimator._check_new(X, present, None)
     if are_lazy(views):
         raise TypeError(
@@ -95,7 +90,7 @@ def gather(
     profiles = profile(tables, samples, views)
     with single_threaded_blas():
         drawn = drawn_rows(samples, listed, most_points(estimator, MOST_POINTS))
-        plane = project(estimator, views, drawn, samples.labels[drawn])
+        planes = project(estimator, views, drawn, samples.labels[drawn])
     shown = np.union1d(drawn, listed)
     return Facts(
         estimator=estimator,
@@ -104,10 +99,13 @@ def gather(
         original=tables,
         profiles=profiles,
         drawn=drawn,
-        plane=plane,
+        planes=planes,
         listed=_details(estimator, views, samples, listed, drawn, profiles, tables),
         names=dict(zip(shown.tolist(), _ids_of(ids, shown), strict=True)),
         scaling=None if given.scaling is None else plain_text(given.scaling),
+        steps=given.steps,
+        separation=separation_of(estimator, views),
+        files=files,
     )
 
 
@@ -123,10 +121,7 @@ def _check_training(estimator: PowerKMeansBase, n_samples: int) -> None:
 def _given_ids(ids: Any, X: Any, n_samples: int) -> Any:
     """Names of the samples as they were passed, or an index that names them; None if they have only numbers."""
     if ids is None:
-        tables = [t for t in named_tables(X).values() if t is not None] if is_several(X) else [X]
-        index = next((table.index for table in tables if hasattr(table, "iloc")), None)
-        counts = index is None or (hasattr(index, "start") and (index.start, index.step) == (0, 1))
-        return None if counts else index
+        return index_of(X)
     if (
         isinstance(ids, (str, bytes, Mapping, Set))
         or not isinstance(ids, Iterable)

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from powerkmeans.report.facts import Facts
-from powerkmeans.report.markup import Markup, count, counted, fixed, join, percent, plain_text, tag
+from powerkmeans.report.markup import Markup, count, counted, fixed, join, percent, plain_text, shortened, tag
+from powerkmeans.report.names import labels_of
 from powerkmeans.report.profiles import decimals_of
 from powerkmeans.report.words import words_of
 from powerkmeans.types import Array
@@ -18,6 +19,8 @@ WHISKER_RULE = (
     "a box plot over all samples; here that is an outlier score above {fence:.3f}."
 )
 ASKED_RULE = "A sample is called an outlier if its outlier score is above {fence:.3f}, as was asked for."
+# characters of names in cells
+LONGEST_ID, LONGEST_COLUMN = 40, 26
 SCORES = " Scores rank samples within this fit; they are no probabilities."
 
 
@@ -105,7 +108,7 @@ def _columns(facts: Facts) -> list[Column]:
     samples, listed = facts.samples, facts.listed
     names = [facts.names[row] for row in listed.rows.tolist()]
     columns = [
-        Column("Sample", [tag("span", name, class_="id", title=name) for name in names], names),
+        Column("Sample", _named(names), names),
         _clusters("Cluster", samples.labels[listed.rows]),
     ]
     if samples.fence is not None:
@@ -117,17 +120,24 @@ def _columns(facts: Facts) -> list[Column]:
         columns.append(_clusters("Next cluster", listed.runner_up))
     if len(facts.original) > 1:
         views = [plain_text(facts.views["view"][view]) for view in listed.view.tolist()]
-        columns.append(Column("Stands out in", [tag("span", view, class_="id") for view in views], views))
+        columns.append(Column("Stands out in", _named(views), views))
     if np.any(listed.column >= 0):
         known = [facts.profiles.name[c] if c >= 0 else "" for c in listed.column.tolist()]
         away = listed.deviation.tolist()
         shared = {name for name, times in Counter(facts.profiles.name).items() if times > 1}
-        cells = [_unusual(facts, place, shared) for place in range(len(known))]
+        labels = labels_of(facts.profiles.name, LONGEST_COLUMN)
+        cells = [_unusual(facts, place, shared, labels) for place in range(len(known))]
         columns.append(Column("Most unusual column", cells, known))
         columns.append(
             Column("Deviation", [tag("span", _sds(z)) for z in away], _keys(np.abs(away).tolist()), "number")
         )
     return columns
+
+
+def _named(names: list[str]) -> list[Markup]:
+    """Cells of names, of long ones what tells them apart."""
+    labels = labels_of(names, LONGEST_ID)
+    return [shortened(name, labels.get(name), "id") for name in names]
 
 
 def _clusters(head: str, labels: Array) -> Column:
@@ -140,7 +150,7 @@ def _keys(values: list[float]) -> list[str]:
     return [f"{value:.6g}" for value in values]
 
 
-def _unusual(facts: Facts, place: int, shared: set[str]) -> Markup:
+def _unusual(facts: Facts, place: int, shared: set[str], labels: dict[str, str]) -> Markup:
     """The column's name, with its view if several have one of that name, its value and its mean in the cluster."""
     column = int(facts.listed.column[place])
     if column < 0:
@@ -152,7 +162,7 @@ def _unusual(facts: Facts, place: int, shared: set[str]) -> Markup:
     name = facts.profiles.name[column]
     if name in shared and len(facts.original) > 1:
         note = f"{plain_text(facts.views['view'][facts.profiles.view[column]])}: {note}"
-    return join(tag("span", name, class_="name", title=name), tag("span", note, class_="muted"))
+    return join(shortened(name, labels.get(name), "name"), tag("span", note, class_="muted"))
 
 
 def _sds(deviation: float) -> str:

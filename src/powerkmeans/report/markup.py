@@ -13,7 +13,7 @@ from typing import Any
 from powerkmeans.support.escapes import printable
 
 # longer names are cut: a page is no place for a kilobyte of identifier
-LONGEST_TEXT = 120
+LONGEST_TEXT, LONGEST_END = 120, 40
 # allowed in text, but not what anyone means by it: controls, halves of surrogate pairs, what is no character
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 _VOID = {"meta", "link", "br", "input", "rect", "line", "path", "circle"}
@@ -58,14 +58,23 @@ def _attribute(key: str, value: Any) -> str:
 
 
 def plain_text(value: Any) -> str:
-    """Whatever names a sample or a column as one line of text, cut if it is long."""
+    """Whatever names a sample or a column as one line of text; of a long one the middle is left out."""
     if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         value = int(value)
     text = printable(" ".join(str(value).split()))
-    text = text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1] + "\u2026"
+    if len(text) > LONGEST_TEXT:
+        text = f"{text[: LONGEST_TEXT - LONGEST_END - 1]}\u2026{text[-LONGEST_END:]}"
     return text or "\u2014"
+
+
+def shortened(name: str, label: str | None, style: str) -> Markup:
+    """A name, or a label that is shown for it: the whole name is read aloud and shown where the pointer rests."""
+    if label is None:
+        return tag("span", name, class_=style, title=name)
+    whole = tag("span", name, class_="unseen")
+    return tag("span", tag("span", label, aria_hidden="true"), whole, class_=style, title=name)
 
 
 def as_json(data: Any) -> Markup:

@@ -85,6 +85,16 @@ def _float64(part: Any) -> Float64Array:
     return np.asarray(part.to_numpy() if hasattr(part, "to_numpy") else part, dtype=np.float64)
 
 
+def holds_numbers(table: Any) -> bool:
+    """Whether the first row of a table is one of numbers, or of gaps."""
+    part = table.iloc[:1] if hasattr(table, "iloc") else table[:1]
+    try:
+        _float64(part)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
 def len_of(table: Any) -> int:
     """Number of rows."""
     return int(table.shape[0]) if hasattr(table, "shape") else len(table)

@@ -11,11 +11,14 @@ import numpy as np
 
 from powerkmeans.report import sections
 from powerkmeans.report.facts import Facts
+from powerkmeans.report.files import file_list
 from powerkmeans.report.listing import listing
 from powerkmeans.report.markup import Markup, as_json, content_hash, count, escaped, plain_text, tag
+from powerkmeans.report.next_steps import next_steps
 from powerkmeans.report.profiles import most_columns, profile_data
 from powerkmeans.report.story import summary, versions
 from powerkmeans.report.words import words_of
+from powerkmeans.types import Float64Array
 
 
 @cache
@@ -40,6 +43,7 @@ def render(facts: Facts, title: str) -> str:
         "script": script,
         "title": escaped(title),
         "summary": escaped(summary(facts.samples, facts.views)),
+        "evidence": sections.evidence(facts),
         "warnings": sections.warning_list(facts),
         "cards": sections.cards(facts),
         "options": _options(facts),
@@ -47,6 +51,8 @@ def render(facts: Facts, title: str) -> str:
         "one_cluster": " hidden" if facts.samples.n_clusters == 1 else "",
         "shapes": sections.shapes(facts),
         "map_note": escaped(sections.map_note(facts)),
+        "apart_note": "" if facts.planes.apart is None else escaped(words_of(facts.estimator).apart),
+        "no_apart": " hidden" if facts.planes.apart is None else "",
         "views": sections.view_section(facts),
         "no_views": "" if several else " hidden",
         "profile_title": "What sets the clusters apart" if facts.samples.n_clusters > 1 else "Columns",
@@ -54,6 +60,9 @@ def render(facts: Facts, title: str) -> str:
         "no_profiles": "" if facts.profiles.name else " hidden",
         "outliers_title": "Outliers" if scored else "Borderline samples",
         "listing": listing(facts),
+        "next_steps": next_steps(facts),
+        "files": file_list(facts.files) if facts.files else "",
+        "no_files": "" if facts.files else " hidden",
         "charts": sections.fit_charts(facts),
         "restarts": sections.restart_table(facts),
         "parameters": sections.parameter_table(facts),
@@ -80,6 +89,9 @@ def profile_note(facts: Facts) -> str:
     scaled = (
         f" The fit itself saw scaled columns ({facts.scaling})." if facts.scaling not in (None, "none") else ""
     )
+    made = (
+        f" Columns are what the steps before the model made of those passed: {facts.steps}." if facts.steps else ""
+    )
     n_columns, kept = len(facts.profiles.name), most_columns(facts.profiles)
     fewer = (
         f" The page holds the {count(kept)} most telling of {count(n_columns)} columns."
@@ -91,6 +103,7 @@ def profile_note(facts: Facts) -> str:
         + (" A dash is a cluster without a value." if gaps else "")
         + fewer
         + scaled
+        + made
         + kernels
     )
 
@@ -98,19 +111,16 @@ def profile_note(facts: Facts) -> str:
 def page_data(facts: Facts) -> dict[str, Any]:
     """What the script reads."""
     samples, drawn = facts.samples, facts.drawn
-    points = facts.plane.points
-    reach = float(np.max(np.abs(points), initial=0)) or 1.0
     return {
         "sizes": samples.sizes.tolist(),
         "outliers": np.bincount(samples.labels[samples.outlier], minlength=samples.n_clusters).tolist(),
         "n": len(samples),
         "scored": samples.fence is not None,
         "views": [plain_text(name) for name in facts.views["view"]],
-        "map": {
-            "x": _rounded(points[:, 0] / reach, 4),
-            "y": _rounded(points[:, 1] / reach, 4),
-            "flat": facts.plane.shares[1] == 0,
-            "shares": _rounded(np.array(facts.plane.shares), 4),
+        "apart": None if facts.planes.apart is None else _drawn(facts.planes.apart),
+        "map": _drawn(facts.planes.widest.points)
+        | {
+            "shares": _rounded(np.array(facts.planes.widest.shares), 4),
             "cluster": samples.labels[drawn].tolist(),
             "typicality": _rounded(samples.typicality[drawn], 3),
             "probability": _rounded(samples.probability[drawn], 3),
@@ -119,6 +129,13 @@ def page_data(facts: Facts) -> dict[str, Any]:
         },
         "profiles": profile_data(facts.profiles),
     }
+
+
+def _drawn(points: Float64Array) -> dict[str, Any]:
+    """Points as the script draws them; flat ones have no height of their own."""
+    reach = float(np.max(np.abs(points), initial=0)) or 1.0
+    x, y = (_rounded(points[:, axis] / reach, 4) for axis in (0, 1))
+    return {"x": x, "y": y, "flat": not np.any(points[:, 1])}
 
 
 def _rounded(values: Any, digits: int) -> list[float]:

@@ -1,4 +1,4 @@
-"""Samples seen from the side: principal components of a sample of their features, or of columns with a graph."""
+"""Samples seen from two sides: where they vary most, and where their clusters are apart."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from sklearn.utils.extmath import randomized_svd
 
 from powerkmeans.estimators.base import PowerKMeansBase
 from powerkmeans.models.graph_answers import fill_absent, picture_columns
+from powerkmeans.models.model import Model
 from powerkmeans.report.samples import Rows, take_rows
+from powerkmeans.sources import is_source
 from powerkmeans.types import Array, Float64Array, Views
 
 # numbers of features that are held at once: 80 megabytes in single precision
@@ -19,6 +21,14 @@ FEWEST_POINTS = 500
 KERNEL_DIRECTIONS, KERNEL_POINTS = 32, 1000
 # directions with less than this share of the spread of the first are rounding
 FLAT = 1e-10
+# directions among which discriminants are sought, and rows for each: with fewer any cut looks like a gap
+MOST_DIRECTIONS, ROWS_PER_DIRECTION = 50, 10
+# what is added to the spread of each direction, as a share of its mean: none divides by nothing
+RIDGE = 1e-4
+# how far apart clusters are placed at least, over the spread of all places and the root of their number; steps
+ROOM, MOVES = 2.0, 100
+# how far samples of a cluster are spread around its place in a graph, over the distance to the next place
+SPREAD = 0.22
 
 
 class Plane(NamedTuple):
@@ -26,6 +36,13 @@ class Plane(NamedTuple):
 
     points: Float64Array
     shares: tuple[float, float]
+
+
+class Planes(NamedTuple):
+    """Where samples vary most, and where clusters are apart; no second one for one cluster."""
+
+    widest: Plane
+    apart: Float64Array | None
 
 
 def most_points(estimator: PowerKMeansBase, most: int) -> int:
@@ -38,27 +55,31 @@ def most_points(estimator: PowerKMeansBase, most: int) -> int:
     return min(most, max(MOST_NUMBERS // width, FEWEST_POINTS))
 
 
-def project(estimator: PowerKMeansBase, views: Views, rows: Rows, labels: Array) -> Plane:
-    """Principal components of the features of all views, each times the root of its weight.
+def project(estimator: PowerKMeansBase, views: Views, rows: Rows, labels: Array) -> Planes:
+    """Principal components of the features of all views, each times the root of its weight; and discriminants.
 
-    A sample that lacks a view stands where its cluster is in it. With a graph it is the columns: in its few
-    coordinates all samples of a cluster may be in one place.
+    A sample that lacks a view stands where its cluster is in it. With a graph it is the columns that vary: in its
+    few coordinates all samples of a cluster may be in one place. There they are apart.
     """
-    model = estimator._fit.model
+    model, some = estimator._fit.model, take_rows(views, rows)
     if model.fuses:
-        return _centred(picture_columns(model, take_rows(views, rows), labels))
-    some = model.used(take_rows(views, rows))
+        table = _centred(picture_columns(model, some, labels))
+        widest = _principal(table)
+        return Planes(widest, _graph_plane(_in_graph(model, some), table, labels, widest))
+    some = model.used(some)
     parts = []
     for index, weight in enumerate(model.parameters.view_weights):
         features = _coordinates(estimator, some, index, rows)
         if some.present is not None:
             fill_absent(features, some.present[:, index], labels)
         parts.append(np.float32(weight**0.5) * features)
-    return _centred(np.concatenate(parts, axis=1))
+    table = _centred(np.concatenate(parts, axis=1))
+    widest = _principal(table)
+    return Planes(widest, _discriminants(table, labels, widest))
 
 
-def _centred(table: Array) -> Plane:
-    return _principal(table - np.mean(table, axis=0))
+def _centred(table: Array) -> Array:
+    return table - np.mean(table, axis=0)
 
 
 def _coordinates(estimator: PowerKMeansBase, some: Views, index: int, rows: Rows) -> Array:
@@ -78,6 +99,13 @@ def _coordinates(estimator: PowerKMeansBase, some: Views, index: int, rows: Rows
     return (vectors[:, -KERNEL_DIRECTIONS:] * np.sqrt(np.maximum(kept, 0))).astype(np.float32)
 
 
+def _in_graph(model: Model, some: Views) -> Float64Array:
+    """The coordinates of samples in the graph."""
+    (array,) = model.used(some).arrays
+    rows = array.take(np.arange(array.shape[0])) if is_source(array) else array
+    return _centred(model.maps[0].lenient()(rows, np).astype(np.float64))
+
+
 def _principal(table: Array) -> Plane:
     total = float(np.sum(table.astype(np.float64) ** 2))
     n_rows = len(table)
@@ -91,3 +119,98 @@ def _principal(table: Array) -> Plane:
     if shares[1] < FLAT * shares[0]:
         points[:, 1], shares[1] = 0, 0
     return Plane(points, (float(shares[0]), float(shares[1])))
+
+
+class _Groups(NamedTuple):
+    """Means of the clusters that have rows, and which of them each row is of."""
+
+    means: Float64Array
+    of_row: Array
+
+
+def _groups(table: Float64Array, labels: Array) -> _Groups:
+    _, of_row, sizes = np.unique(labels, return_inverse=True, return_counts=True)
+    member = (of_row[:, None] == np.arange(len(sizes))).astype(np.float64)
+    return _Groups(member.T @ table / sizes[:, None], of_row)
+
+
+def _discriminants(table: Array, labels: Array, widest: Plane) -> Float64Array | None:
+    """The two directions of the leading ones that best tell the places of clusters."""
+    if len(np.unique(labels)) < 2:
+        return None
+    leading = _leading(table)
+    points = _toward_places(leading, labels, _places(widest.points, labels))
+    if leading.shape[1] > 1 and not np.any(points[:, 1]):  # two clusters: what they have in common beside it
+        means, of_row = _groups(leading, labels)
+        rest = leading - means[of_row]
+        line = points[:, 0] / max(float(np.linalg.norm(points[:, 0])), np.finfo(np.float64).tiny)
+        beside = _principal(rest - np.outer(line, line @ rest)).points[:, 0]
+        points[:, 1] = beside * (np.std(points[:, 0]) / 2 / max(float(np.std(beside)), np.finfo(np.float64).tiny))
+    return points
+
+
+def _graph_plane(coordinates: Float64Array, table: Array, labels: Array, widest: Plane) -> Float64Array | None:
+    """The same of a graph's coordinates, and what the columns say around: there a cluster may be one point."""
+    if len(np.unique(labels)) < 2:
+        return None
+    points = _toward_places(coordinates, labels, _places(widest.points, labels))
+    return points + _texture(table, labels, points)
+
+
+def _leading(table: Array) -> Float64Array:
+    """Rows along their leading directions, not more than there are rows to tell them by."""
+    most = min(MOST_DIRECTIONS, max(len(table) // ROWS_PER_DIRECTION, 2), *table.shape)
+    if table.shape[1] <= most:
+        return table.astype(np.float64)
+    left, lengths, _ = randomized_svd(table, most, n_iter=2, random_state=0)
+    return np.asarray(left * lengths, dtype=np.float64)
+
+
+def _places(points: Float64Array, labels: Array) -> Float64Array:
+    """Where clusters are on the first map, moved until none covers another; along a line if there are two."""
+    places = _groups(points, labels).means
+    k = len(places)
+    places = places - np.mean(places, axis=0)
+    size = float(np.sqrt(np.mean(np.vecdot(places, places))))
+    angle = 2 * np.pi * np.arange(k) / k
+    circle = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    if k == 2:
+        return (
+            np.array([[-1.0, 0.0], [1.0, 0.0]]) if places[0, 0] <= places[1, 0] else np.array([[1.0, 0], [-1, 0]])
+        )
+    places = (places / size if size > 0 else circle) + 1e-3 * circle  # none is just where another is
+    for _ in range(MOVES):
+        offset = places[:, None] - places
+        distance = np.linalg.norm(offset, axis=2) + np.eye(k)
+        lacking = np.maximum(ROOM / np.sqrt(k) - distance, 0) * (1 - np.eye(k))
+        places = places + np.sum(offset * (lacking / distance)[:, :, None], axis=1) / 3
+    return places - np.mean(places, axis=0)
+
+
+def _toward_places(rows: Float64Array, labels: Array, places: Float64Array) -> Float64Array:
+    """Rows by the two directions that best tell where the cluster of each is placed, by least squares."""
+    of_row = _groups(rows, labels).of_row
+    rows, wanted = _centred(rows), _centred(places[of_row])
+    products = rows.T @ rows
+    products += np.eye(len(products)) * max(RIDGE * np.trace(products) / len(products), np.finfo(np.float64).tiny)
+    return np.asarray(rows @ np.linalg.solve(products, rows.T @ wanted))
+
+
+def _texture(table: Array, labels: Array, points: Float64Array) -> Float64Array:
+    """How rows of a cluster differ in their columns, as far as there is room around the cluster's place."""
+    places, of_row = _groups(points, labels)
+    distance = np.linalg.norm(places[:, None] - places, axis=2)
+    np.fill_diagonal(distance, np.inf)
+    nearest = np.min(distance, axis=1)
+    room = SPREAD * np.minimum(nearest, np.median(nearest))
+    rest = table.astype(np.float64)
+    rest = _principal(rest - _groups(rest, labels).means[of_row]).points
+    own, size = _lengths(points - places[of_row], of_row), _lengths(rest, of_row)
+    factor = np.maximum(room - own, 0) / np.where(size > 0, size, np.inf)
+    return rest * factor[of_row][:, None]
+
+
+def _lengths(offset: Float64Array, of_row: Array) -> Float64Array:
+    """How far rows usually are from the middle of their cluster, by cluster."""
+    length = np.sqrt(np.vecdot(offset, offset))
+    return np.array([np.median(length[of_row == group]) for group in range(int(np.max(of_row)) + 1)])

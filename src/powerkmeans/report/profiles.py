@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from powerkmeans.report.names import labels_of
 from powerkmeans.report.original import BLOCK_NUMBERS, OriginalView
 from powerkmeans.report.samples import Samples
 from powerkmeans.types import Float64Array, Views
@@ -133,9 +134,11 @@ def profile_data(profiles: Profiles) -> dict[str, Any]:
         return round(float(value), digits + 2) if math.isfinite(value) else None
 
     pairs = list(zip(chosen.tolist(), decimals, strict=True))
+    names = [profiles.name[c] for c in chosen]
     return {
         "n": len(profiles.name),
-        "name": [profiles.name[c] for c in chosen],
+        "name": names,
+        "label": labels_of(names),
         "view": profiles.view[chosen].tolist(),
         "decimals": decimals,
         "overall": [rounded(profiles.overall[c], d) for c, d in pairs],

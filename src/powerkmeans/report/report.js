@@ -76,13 +76,10 @@
     filter.focus();
   });
 
-  /* The map. */
-  const map = (() => {
-    const canvas = byId("map");
-    const stage = byId("stage");
-    const tip = byId("tip");
+  /* The maps: the same samples in other places. */
+  function makeMap(canvas, stage, tip, places) {
     const points = data.map;
-    const n = points.x.length;
+    const n = places.x.length;
     const outlier = new Set(points.outlier);
     const context = canvas.getContext("2d");
     const base = document.createElement("canvas");
@@ -90,8 +87,8 @@
     let px = [], py = [];
 
     const jitter = (i) => ((Math.imul(i + 1, 2654435761) >>> 0) / 4294967296 - 0.5) * 0.3;
-    const xs = points.x;
-    const ys = points.flat ? xs.map((_, i) => jitter(i)) : points.y;
+    const xs = places.x;
+    const ys = places.flat ? xs.map((_, i) => jitter(i)) : places.y;
     const usual = n <= 150 ? 5 : n <= 800 ? 4 : n <= 2500 ? 3.2 : 2.6;
     let radius = usual;
 
@@ -259,7 +256,9 @@
     });
     redraw();
     return { redraw };
-  })();
+  }
+  const maps = [makeMap(byId("map"), byId("stage"), byId("tip"), data.map)];
+  if (data.apart) maps.push(makeMap(byId("apart"), byId("apart-stage"), byId("apart-tip"), data.apart));
 
   /* Columns: portraits of clusters, and the table of all means. */
   const columns = (() => {
@@ -301,6 +300,11 @@
     }
     const seen = new Set(), twice = new Set(); // names that several views have
     for (const name of profiles.name) (seen.has(name) ? twice : seen).add(name);
+    const short = (c) => {
+      const name = profiles.name[c], label = profiles.label[name];
+      if (label === undefined) return [name];
+      return [make("span", { "aria-hidden": "true" }, label), make("span", { className: "unseen" }, name)];
+    };
     const label = (c) => (several ? `${profiles.name[c]} (${data.views[profiles.view[c]]})` : profiles.name[c]);
 
     function portrait(cluster) {
@@ -313,7 +317,7 @@
       const body = make("tbody");
       for (const [, c, z] of ranked.slice(0, TOP)) {
         body.append(make("tr", { title: `${label(c)}: mean ${shown(profiles.means[c][cluster], c)}, all samples ${shown(profiles.overall[c], c)}` },
-          make("th", { scope: "row" }, profiles.name[c],
+          make("th", { scope: "row", title: profiles.name[c] }, ...short(c),
             ...(several && twice.has(profiles.name[c]) ? [make("small", {}, data.views[profiles.view[c]])] : [])),
           make("td", { className: "number value" }, shown(profiles.means[c][cluster], c)),
           make("td", {}, deviation(z)),
@@ -476,13 +480,33 @@
     narrow();
   })();
 
+  /* Tables that are wider than the page say so, and shade the side on which they go on. */
+  for (const region of document.querySelectorAll(".scroll")) {
+    const hint = make("p", { className: "hint no-print", hidden: true }, "The table goes on to the right: scroll it sideways.");
+    region.before(hint);
+    const look = () => {
+      const beyond = region.scrollWidth - region.clientWidth;
+      hint.hidden = beyond < 2;
+      region.classList.toggle("more-left", region.scrollLeft > 1);
+      region.classList.toggle("more-right", beyond - region.scrollLeft > 1);
+    };
+    region.addEventListener("scroll", look, { passive: true });
+    const watcher = new ResizeObserver(look);
+    watcher.observe(region);
+    for (const table of region.children) watcher.observe(table);
+    new MutationObserver(() => {
+      for (const table of region.children) watcher.observe(table);
+      look();
+    }).observe(region, { childList: true });
+  }
+
   /* Light and dark, and paper. */
   const theme = byId("theme");
   function themeChanged() {
     theme.textContent = isDark() ? "Light" : "Dark";
     theme.setAttribute("aria-label", isDark() ? "Use light colours" : "Use dark colours");
     paint();
-    map.redraw();
+    for (const map of maps) map.redraw();
   }
   theme.addEventListener("click", () => {
     root.dataset.theme = isDark() ? "light" : "dark";
@@ -490,12 +514,13 @@
   });
   system.addEventListener("change", themeChanged);
 
-  let before;
+  let before, folded = [];
   addEventListener("beforeprint", () => {
     before = root.dataset.theme;
     root.dataset.theme = "light";
     root.dataset.printing = "1";
-    for (const folded of document.querySelectorAll("details")) folded.open = true;
+    folded = [...document.querySelectorAll("details:not([open])")];
+    for (const details of folded) details.open = true;
     columns.redraw(true);
     themeChanged();
   });
@@ -503,9 +528,14 @@
     if (before) root.dataset.theme = before;
     else delete root.dataset.theme;
     delete root.dataset.printing;
+    for (const details of folded) details.open = false;
     columns.redraw();
     themeChanged();
   });
+
+  for (const link of document.querySelectorAll('nav a[href="#fit-section"]')) {
+    link.addEventListener("click", () => byId("fit-section").querySelector("details").setAttribute("open", ""));
+  }
 
   themeChanged();
   filterChanged();

@@ -35,6 +35,15 @@ def warning_list(facts: Facts) -> Markup:
     return tag("div", *items, class_="warning", role="note")
 
 
+def evidence(facts: Facts) -> Markup:
+    """Whether the clusters are more than a way to cut the data, where that can be said."""
+    found = facts.separation
+    if found is None:
+        return Markup("")
+    style = "evidence" if found.separated else "evidence doubtful"
+    return tag("p", tag("strong", "Are they real? "), found.sentence, class_=style, id="evidence")
+
+
 def cards(facts: Facts) -> Markup:
     """The key figures."""
     samples, estimator = facts.samples, facts.estimator
@@ -136,7 +145,7 @@ def _mark(text: str, mark: Markup) -> Markup:
 def map_note(facts: Facts) -> str:
     """How the points of the map were drawn."""
     drawn, n_samples = len(facts.drawn), len(facts.samples)
-    shares = facts.plane.shares
+    shares = facts.planes.widest.shares
     if drawn == n_samples:
         which = f"All {count(n_samples)} samples" if n_samples > 1 else "The one sample"
     else:

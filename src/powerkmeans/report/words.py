@@ -10,13 +10,15 @@ from powerkmeans.estimators.base import PowerKMeansBase
 class Words(NamedTuple):
     """Sentences that depend on what the features of a model are.
 
-    space : what the map shows
+    space : what the first map shows
+    apart : what the second map shows
     far_from : whose distance makes an outlier
     usual, share : what stands below the figures of typicality and of what is explained
     cluster, typicality, explained, separation : entries of the glossary
     """
 
     space: str
+    apart: str
     far_from: str
     usual: str
     share: str
@@ -28,6 +30,8 @@ class Words(NamedTuple):
 
 CENTROIDS = Words(
     space="the feature space",
+    apart="The same samples, by the two directions of the feature space that best tell their clusters apart "
+    "(discriminants). It makes the most of every gap; how far clusters are from each other means little here.",
     far_from="distance to the nearest centroid",
     usual="median; 1 is on a centroid",
     share="of the spread is between clusters",
@@ -41,6 +45,9 @@ CENTROIDS = Words(
 )
 NEIGHBOURS = Words(
     space="the columns",
+    apart="The same samples by their coordinates in the graph, turned so that clusters cover each other least: "
+    "a sample with neighbours in two clusters stands between them. Within a cluster samples are spread by their "
+    "columns, enlarged to be seen; how far clusters are from each other means little here.",
     far_from="distance to its neighbours",
     usual="median; 0.67 amid a cluster",
     share="of neighbours are of one cluster, beyond chance",

@@ -6,11 +6,10 @@ import os
 from pathlib import Path
 from typing import Any
 
-from sklearn.utils.validation import check_is_fitted
-
-from powerkmeans.estimators.base import PowerKMeansBase
-from powerkmeans.report.facts import Given, gather
+from powerkmeans.report.facts import gather
+from powerkmeans.report.files import check_links
 from powerkmeans.report.markup import plain_text
+from powerkmeans.report.opened import Given, open_model
 from powerkmeans.report.page import render
 from powerkmeans.support.files import explained, free_target, replacing
 from powerkmeans.support.values import path as check_path
@@ -31,23 +30,26 @@ def write_report(
     scaling: str | None = None,
     present: Any = None,
     noise_threshold: float | None = None,
+    files: Any = (),
     overwrite: bool = False,
 ) -> Path:
     """Write what a fitted model found as one HTML file that needs nothing else.
 
-    The page has the clusters and their sizes, a map of the feature space, the weights of the views, the means of
-    every column in every cluster, the outliers, and how the fit went. It reads all rows a block at a time; what it
-    draws a sample of, it says. The same model and data give the same page.
+    The page has the clusters and their sizes, whether they are more separated than those of noise, two maps of
+    the samples, the weights of the views, the means of every column in every cluster, the outliers, what to do
+    next, and how the fit went. It reads all rows a block at a time; what it draws a sample of, it says. The same
+    model and data give the same page.
 
     Parameters
     ----------
     path : path
         File to write, a regular one. It is written whole or not at all; a link is followed to the file that it
         leads to, and one that leads nowhere is an error.
-    estimator : fitted KernelPowerKMeans or MultiViewPowerKMeans
-        The model.
+    estimator : fitted KernelPowerKMeans or MultiViewPowerKMeans, or a Pipeline that ends in one
+        The model. Rows go through the other steps of a pipeline first; where these keep the columns, as scalers
+        do, the page shows the columns of ``X``, otherwise those that the steps make.
     X : as in the estimator's ``fit``
-        The samples that the model was fitted to.
+        The samples that the model, or the pipeline, was fitted to.
     ids : sequence of n_samples names, optional
         What the samples are called. Without it, the index of a data frame, or the numbers of the rows from 0.
     title : str, optional
@@ -63,6 +65,9 @@ def write_report(
     noise_threshold : float between 0 and 1, optional
         Outlier score above which a sample is called an outlier, as in ``predict``. Without it the page takes the
         upper whisker of a box plot of the distances.
+    files : sequence of paths, optional
+        Files that belong to the page, which links to them: labels, memberships, the model. A path that is not
+        absolute is one in the folder of the page.
     overwrite : bool, default=False
         Whether a file of that name may be replaced; without it one that is not empty is kept, and that is an
         error.
@@ -87,14 +92,12 @@ def write_report(
     ('iris.html', True)
 
     """
-    if not isinstance(estimator, PowerKMeansBase):
-        raise TypeError(f"write_report takes a fitted estimator of powerkmeans, got a {type(estimator).__name__}.")
-    check_is_fitted(estimator)
     title, scaling = (_TEXT_OR_NONE(name, value) for name, value in (("title", title), ("scaling", scaling)))
     path = check_path("path", path)
     free_target(path, overwrite=overwrite)  # told before any work is done
-    given = Given(ids, feature_names, original, scaling)
-    facts = gather(estimator, X, present, given, noise_threshold)
+    links = check_links(files, path)
+    opened = open_model(estimator, X, Given(ids, feature_names, original, scaling))
+    facts = gather(opened, present, noise_threshold, links)
     heading = "Clusters found by powerkmeans" if title is None else plain_text(title)
     content = render(facts, heading).encode()
     with replacing(path, overwrite=overwrite) as stream, explained(path):

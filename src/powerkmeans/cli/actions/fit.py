@@ -104,14 +104,14 @@ def fit_and_write(
     terminal, watch = plan.terminal, plan.watch
     checkpoint = options.get("checkpoint")
     estimator = watch.time("fit", lambda: fit_estimator(inputs, parameters, terminal, checkpoint))
-    bundle = watch.time("describe", lambda: described(estimator, inputs, reading, options["outliers"], terminal))
+    prepared = watch.time("describe", lambda: described(estimator, inputs, reading, options["outliers"], terminal))
     if estimator.advice:
         terminal.note_all(about_counts(estimator, inputs, reading))
     if options.get("no_ids"):
-        bundle = without_ids(bundle)
+        prepared = without_ids(prepared)
     start = time.perf_counter()
     with plan.outputs.staged() as folder:
-        write_all(bundle, inputs, folder, plan)
+        write_all(prepared, inputs, folder, plan)
     if checkpoint is not None:  # of a fit that has come to its end
         Path(checkpoint).unlink(missing_ok=True)
     if plan.outputs.removed:
@@ -119,7 +119,7 @@ def fit_and_write(
             f"{listed(plan.outputs.removed)} of the earlier run in {str(plan.outputs.folder)!r} removed."
         )
     watch.seconds["write"] = time.perf_counter() - start
-    show_summary(bundle, inputs, plan.outputs, watch.seconds, terminal)
+    show_summary(prepared, inputs, plan.outputs, watch.seconds, terminal)
 
 
 def about_counts(estimator: Any, inputs: Inputs, reading: InputOptions) -> list[str]:
@@ -173,7 +173,7 @@ def described(
     )
 
 
-def write_all(bundle: PreparedModel, inputs: Inputs, folder: Path, plan: Plan) -> None:
+def write_all(prepared: PreparedModel, inputs: Inputs, folder: Path, plan: Plan) -> None:
     """Write every file that was planned into a folder."""
     samples, X = inputs.samples, inputs.X
     for name in plan.outputs.names:
@@ -182,31 +182,32 @@ def write_all(bundle: PreparedModel, inputs: Inputs, folder: Path, plan: Plan) -
             if name in plan.others:
                 write_table(path, iter([plan.others[name]]))
             elif name == MODEL:
-                save_prepared(bundle, path)
+                save_prepared(prepared, path)
             elif name == REPORT:
                 bar.wait()
-                _write_report(path, bundle, inputs)
+                _write_report(path, prepared, inputs, plan.outputs.names)
             elif name.startswith("labels"):
-                write_table(path, label_blocks(bundle, X, samples, bar, bundle.estimator.labels_))
+                write_table(path, label_blocks(prepared, X, samples, bar, prepared.estimator.labels_))
             else:
-                write_table(path, membership_blocks(bundle, X, samples, bar))
+                write_table(path, membership_blocks(prepared, X, samples, bar))
 
 
-def _write_report(path: Path, bundle: PreparedModel, inputs: Inputs) -> None:
+def _write_report(path: Path, prepared: PreparedModel, inputs: Inputs, files: list[str]) -> None:
     names: Any = {view.name: list(view.columns) for view in inputs.views}
     original: Any = {name: None if c is None else c.numbers for name, c in inputs.samples.views.items()}
     if not inputs.several:
         names, original = next(iter(names.values())), next(iter(original.values()))
-    named = inputs.samples.ids is not None and "highest" in bundle.found
+    named = inputs.samples.ids is not None and "highest" in prepared.found
     ids: NDArray[Any] | None = inputs.samples.ids.values if inputs.samples.ids is not None and named else None
     write_report(
         path,
-        bundle.estimator,
+        prepared.estimator,
         inputs.X,
         ids=ids,
-        title=", ".join(bundle.found["files"]),
+        title=", ".join(prepared.found["files"]),
         feature_names=names,
         original=original,
-        scaling=bundle.scale if scales_columns(bundle.scale) else "none",
-        noise_threshold=bundle.threshold,
+        scaling=prepared.scale if scales_columns(prepared.scale) else "none",
+        noise_threshold=prepared.threshold,
+        files=files,
     )
