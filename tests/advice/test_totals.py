@@ -135,5 +135,6 @@ def test_rows_without_totals_to_follow_say_nothing(raw):
 
 
 def test_counts_are_whole_or_mostly_zero():
-    assert all(map(are_counts, [X, csr_array(X), csr_array(np.eye(4) / 3)]))
-    assert not any(map(are_counts, [X + 0.5, -X, csr_array(-np.eye(4)), np.full((2, 2), np.nan)]))
+    assert all(map(are_counts, [X, csr_array(X), csr_array(np.eye(12) / 3)]))
+    assert not any(map(are_counts, [X + 0.5, -X, csr_array(-np.eye(12)), np.full((2, 12), np.nan)]))
+    assert not are_counts(X[:, :9])  # answers from 1 to 5, codes: columns beside each other

@@ -111,7 +111,7 @@ def test_models_that_were_loaded_with_their_preparation(tmp_path, frame):
     page = report(tmp_path, model, frame)
     assert means(page, "b") == pytest.approx(frame["b"].mean(), rel=1e-3)
     assert page.data["map"]["id"][:2] == ["row 0", "row 1"]
-    gaps = frame.mask(np.arange(90)[:, None] == 3)
+    gaps = frame.mask(np.broadcast_to(np.arange(90)[:, None] == 3, frame.shape))
     page = report(tmp_path, model, gaps)
     assert sum(page.data["sizes"]) == 89
     assert page.data["map"]["id"][2:4] == ["row 2", "row 4"]  # without the row that nothing fills
