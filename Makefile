@@ -41,9 +41,10 @@ $(VENV)/.dev: pyproject.toml $(NATIVE) | $(BIN)/python
 threads = OPENBLAS_NUM_THREADS=$(1) OMP_NUM_THREADS=$(1)
 
 demo: $(VENV)/.demo  ## cluster views of the handwritten digits, clean and spoilt; tables, labels, a report and pictures
-	$(call threads,1) $(BIN)/python examples/views.py
-	@echo
-	$(call threads,1) $(BIN)/python examples/digits.py
+	@$(call threads,1) $(BIN)/python examples/digits.py > $(VENV)/digits.txt & digits=$$!; \
+		echo "$(BIN)/python examples/views.py, and beside it examples/digits.py"; \
+		$(call threads,1) $(BIN)/python examples/views.py && wait $$digits; \
+		status=$$?; echo; cat $(VENV)/digits.txt; exit $$status
 	@echo
 	@echo "Your own file:   $(BIN)/powerkmeans fit yours.csv --id name -k 3"
 	@echo "The report:      open demo_output/views.html in a browser"

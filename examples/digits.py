@@ -1,6 +1,6 @@
 """Two views of scikit-learn's handwritten digits: k-means and power k-means side by side.
 
-python examples/digits.py [--seeds 5] [--output demo_output]
+python examples/digits.py [--seeds 3] [--output demo_output]
 
 Prints a table on stdout and writes the labels (digits_labels.csv) and a picture (digits.png).
 """
@@ -141,7 +141,7 @@ def draw(
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--output", type=Path, default=Path("demo_output"))
     arguments = parser.parse_args()
     X, images, y = two_views()

@@ -1,6 +1,6 @@
 """Three views of handwritten digits, spoiled step by step: a view of noise, outliers, missing rows.
 
-python examples/views.py [--seeds 5] [--output demo_output]
+python examples/views.py [--seeds 3] [--output demo_output]
 
 Prints on stdout what each step does to view weights, outlier scores and labels; writes one line per sample
 (views_samples.csv), a picture (views.png) and the report of the last fit (views.html).
@@ -167,7 +167,7 @@ def write_page(model: MultiViewPowerKMeans, step: Step, path: Path) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--output", type=Path, default=Path("demo_output"))
     arguments = parser.parse_args()
     all_steps, y = steps(seed=0)
