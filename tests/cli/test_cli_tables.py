@@ -242,6 +242,9 @@ def test_new_rows_are_spelt_as_those_of_the_fit(run, tmp_path):
     new = run("predict", "out/model.npz", "t.csv")
     assert new.code == 0
     assert run("predict", "out/model.npz", "points.csv", "--decimal", ".").out == new.out
+    assert run("predict", "out/model.npz", "points.csv").sentence.endswith(
+        "is not a number. Say --decimal . if points stand before decimals."
+    )
 
 
 def test_names_with_commas_are_named_in_every_option(run, tmp_path):

@@ -16,7 +16,7 @@ from powerkmeans.cli.troubles import quoted
 from powerkmeans.preparing.cells import as_words
 from powerkmeans.preparing.operations import applied
 from powerkmeans.preparing.prepared import PreparedModel, complete_rows, rows_of
-from powerkmeans.preparing.spelling import Kind, NotSpeltError, Spelling
+from powerkmeans.preparing.spelling import PLAIN, Kind, NotSpeltError, Spelling, kind_of
 from powerkmeans.preparing.views import PreparedView
 from powerkmeans.preparing.words import Indicators, Read
 
@@ -97,8 +97,10 @@ def _check_column(table: Table, place: int, kind: Kind, spelling: Spelling) -> N
 
 
 def _way_out(text: str, spelling: Spelling) -> str:
-    why = why_no_number(text, spelling.decimal)
-    return f" Say {why}." if why and why.startswith("--") else f" Say --na {quoted(text)} if it means missing."
+    """What to say about a text where a number, a truth value or a date should be."""
+    if kind_of([text], PLAIN) is Kind.NUMBER and spelling.decimal != PLAIN.decimal:
+        return " Say --decimal . if points stand before decimals."
+    return f" Say {why_no_number(text, spelling.decimal) or f'--na {quoted(text)} if it means missing'}."
 
 
 def _about_categories(table: Table, view: PreparedView) -> list[str]:
