@@ -104,7 +104,8 @@ def test_a_column_of_words_is_not_offered_as_a_second_id(fails, tmp_path):
 def test_predict_does_not_advise_options_that_it_lacks(fails, run, table, tmp_path):
     run("fit", table, "--id", "id", "-k", K, "-o", "out")
     text(tmp_path, "id,a,b,c,d\nx,1,2,red,4\n")
-    assert fails(DATA, "predict", "out/model.npz", "t.csv") == "t.csv, line 2, column 'c': 'red' is not a number."
+    said = fails(DATA, "predict", "out/model.npz", "t.csv")
+    assert said == "t.csv, line 2, column 'c': 'red' is not a number. Say --na red if it means missing."
 
 
 def test_missing_values_are_counted_by_column(fails, tmp_path):

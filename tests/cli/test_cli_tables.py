@@ -183,10 +183,9 @@ def test_new_categories_and_words_are_told(run, people, frame, tmp_path):
     assert done.code == 0
     assert "'kind' has categories that the fit did not see: 'violet'." in done.err
     frame.assign(c="much").to_csv(tmp_path / "words.csv", index=False)
-    assert (
-        run("predict", "out/model.npz", "words.csv").sentence
-        == "words.csv, line 2, column 'c': 'much' is not a number."
-    )
+    sentence = run("predict", "out/model.npz", "words.csv").sentence
+    assert sentence.startswith("words.csv, line 2, column 'c': 'much' is not a number. Say --na much if it means")
+    assert run("predict", "out/model.npz", "words.csv", "--na", "much").code == 0
 
 
 def test_categories_do_not_tear_a_graph_apart(run, tmp_path):
@@ -208,6 +207,9 @@ def test_categories_do_not_tear_a_graph_apart(run, tmp_path):
         (["1%", "2"], [], "numbers of different units: %, none", "write them in one"),
         (["1.234,56 €", "2.000,00 €"], ["--decimal", ","], "'1.234,56 €' in line 2", "--thousands ."),
         (["1,234,567", "2,345,678"], [], "'1,234,567' in line 2", "--thousands ,"),
+        (["1.008,2", "976,9"], [], "'1.008,2' in line 2", "--decimal , --thousands ."),
+        (["€ 1.234.567", "€ 180.500"], [], "'€ 1.234.567' in line 2", "--decimal , --thousands ."),
+        (["1", "don't know"], [], '"don\'t know" in line 3', '--na "don\'t know" if it means missing'),
         (["", ""], [], "nothing: every cell is missing", "--drop x"),
     ],
 )
@@ -218,6 +220,31 @@ def test_what_would_help_a_column(run, tmp_path, column, options, holds, say):
     assert done.code == 3
     assert holds in done.error
     assert say in done.error
+
+
+def test_what_helps_several_columns_is_said_first(run, tmp_path):
+    names = [f"q{i}" for i in range(22)]
+    answers = pandas.DataFrame({name: np.where(WHICH == 0, "refused", "4") for name in names})
+    answers.assign(area=[f"{50 + i} m²" for i in range(N)]).to_csv(tmp_path / "t.csv", index=False)
+    said = run("fit", "t.csv", "-k", K, *FAST).error
+    assert "and 3 more columns: q20, q21, area\n" in said
+    assert "For all columns at once: --na refused if it means missing; --drop-text" in said
+    said = run("fit", "t.csv", "-k", K, "--columns", "area", *FAST).error
+    assert "numbers with 'm²' behind: 100 m², 101 m², 102 m², ...  write them without, or --drop area" in said
+
+
+def test_new_rows_are_spelt_as_those_of_the_fit(run, tmp_path):
+    table = pandas.DataFrame(1000 + VALUES, columns=HEADER).round(2)
+    (tmp_path / "points.csv").write_text(table.to_csv(index=False, sep=";"))
+    commas = table.map(lambda number: f"{number:,.2f}".translate(str.maketrans(",.", ".,")))
+    commas.to_csv(tmp_path / "t.csv", index=False, sep=";")
+    assert run("fit", "t.csv", "-k", K, "--decimal", ",", "--thousands", ".", *FAST).code == 0
+    new = run("predict", "out/model.npz", "t.csv")
+    assert new.code == 0
+    assert run("predict", "out/model.npz", "points.csv", "--decimal", ".").out == new.out
+    assert run("predict", "out/model.npz", "points.csv").sentence.endswith(
+        "is not a number. Say --decimal . if points stand before decimals."
+    )
 
 
 def test_names_with_commas_are_named_in_every_option(run, tmp_path):
@@ -335,7 +362,7 @@ def test_files_without_ids(run, table, tmp_path):
         (["--encode", "zz", "--drop-text"], "people.csv has no column 'zz'"),
         (["--columns", "kind,name", "--drop-text"], "--drop-text leaves no column of people.csv."),
         (["--thousands", "ab"], "--thousands 'ab' must be one character"),
-        (["--thousands", "."], "and not that of --decimal"),
+        (["--thousands", "."], "and not that of --decimal. Say --decimal , too."),
         (["--total", "0"], "0.0 is not in the range"),
         (["--impute", "mean"], "'mean' is not one of"),
         (

@@ -224,7 +224,10 @@ def test_rows_that_nothing_fills_get_no_label(tmp_path):
 @pytest.mark.parametrize(
     ("step", "message"),
     [
-        (PolynomialFeatures(), "Step 'polynomialfeatures' is a PolynomialFeatures, which cannot be written"),
+        (
+            PolynomialFeatures(),
+            "Step 'polynomialfeatures' is of the kind PolynomialFeatures, which cannot be written",
+        ),
         (MinMaxScaler(clip=True), "has settings that cannot be written"),
         (FunctionTransformer(lambda x: x), "has settings that cannot be written"),
         (SimpleImputer(missing_values=-1), "has settings that cannot be written"),
@@ -232,8 +235,11 @@ def test_rows_that_nothing_fills_get_no_label(tmp_path):
             ColumnTransformer([("a", PCA(2), [0, 1, 2]), ("b", PCA(1), [3])], transformer_weights={"b": 0}),
             "Part 'b' has a weight of 0",
         ),
-        (Doubled(), "Step 'doubled' is a Doubled, which cannot be written"),
-        (DoubledPipeline([("scale", StandardScaler())]), "is a DoubledPipeline, which cannot be written"),
+        (Doubled(), "Step 'doubled' is of the kind Doubled, which cannot be written"),
+        (
+            DoubledPipeline([("scale", StandardScaler())]),
+            "is of the kind DoubledPipeline, which cannot be written",
+        ),
     ],
 )
 def test_steps_that_cannot_be_written(tmp_path, step, message):

@@ -54,7 +54,7 @@ class InputOptions:
     metric: str | None = None
     float32: bool = False
     delimiter: str | None = None
-    decimal: str = "."
+    decimal: str | None = None
     thousands: str | None = None
     na: tuple[str, ...] = ()
     header: bool | None = None
@@ -69,9 +69,11 @@ class InputOptions:
     @property
     def spelling(self) -> Spelling:
         """How cells are written."""
-        if self.thousands is not None and (len(self.thousands) != 1 or self.thousands == self.decimal):
-            raise usage(f"--thousands {self.thousands!r} must be one character, and not that of --decimal.")
-        return Spelling(self.decimal, self.thousands, tuple(text.lower() for text in self.na))
+        decimal = self.decimal or "."
+        if self.thousands is not None and (len(self.thousands) != 1 or self.thousands == decimal):
+            way = " Say --decimal , too." if self.thousands == "." and self.decimal is None else ""
+            raise usage(f"--thousands {self.thousands!r} must be one character, and not that of --decimal.{way}")
+        return Spelling(decimal, self.thousands, tuple(text.lower() for text in self.na))
 
     @property
     def treatment(self) -> Treatment:

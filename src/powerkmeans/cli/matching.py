@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from powerkmeans.cli.errors import UserError, counted, listed, near
+from powerkmeans.cli.reading.text import why_no_number
 from powerkmeans.cli.samples import Samples, align, check_finite
 from powerkmeans.cli.table import Choose, Table
-from powerkmeans.preparing.cells import Words, as_words
+from powerkmeans.cli.troubles import quoted
+from powerkmeans.preparing.cells import as_words
 from powerkmeans.preparing.operations import applied
 from powerkmeans.preparing.prepared import PreparedModel, complete_rows, rows_of
-from powerkmeans.preparing.spelling import Kind, NotSpeltError
+from powerkmeans.preparing.spelling import PLAIN, Kind, NotSpeltError, Spelling, kind_of
 from powerkmeans.preparing.views import PreparedView
 from powerkmeans.preparing.words import Indicators, Read
 
@@ -76,20 +78,29 @@ def _check_words(table: Table, view: PreparedView) -> None:
     kinds = next((one.kinds for one in view.chain if isinstance(one, Read)), ())  # a pipeline finds out by itself
     for place, kind in enumerate(kinds):
         if kind is not Kind.CATEGORY and (place in table.words or kind is not Kind.NUMBER):
-            _check_column(table, place, as_words(table.cells.column(place)), view.spelling.parser(kind))
+            _check_column(table, place, kind, view.spelling)
 
 
-def _check_column(table: Table, place: int, texts: Words, parse: Callable[[str], float]) -> None:
-    known = {""}
-    for row, text in enumerate(texts.tolist()):
+def _check_column(table: Table, place: int, kind: Kind, spelling: Spelling) -> None:
+    parse, known = spelling.parser(kind), {""}
+    for row, text in enumerate(as_words(table.cells.column(place)).tolist()):
         if text in known:
             continue
         try:
             parse(text)
         except NotSpeltError as error:
             where = f"{table.source}, {table.place(row)}, column {table.columns[place]!r}"
-            raise UserError(f"{where}: {error}.") from error
+            raise UserError(
+                f"{where}: {error}.{_way_out(text, spelling) if place in table.words else ''}"
+            ) from error
         known.add(text)
+
+
+def _way_out(text: str, spelling: Spelling) -> str:
+    """What to say about a text where a number, a truth value or a date should be."""
+    if kind_of([text], PLAIN) is Kind.NUMBER and spelling.decimal != PLAIN.decimal:
+        return " Say --decimal . if points stand before decimals."
+    return f" Say {why_no_number(text, spelling.decimal) or f'--na {quoted(text)} if it means missing'}."
 
 
 def _about_categories(table: Table, view: PreparedView) -> list[str]:

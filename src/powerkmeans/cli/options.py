@@ -120,9 +120,7 @@ file_options = _all(
     click.option(
         "--decimal",
         type=click.Choice([".", ","]),
-        default=".",
-        show_default=True,
-        help="What stands before decimals in a text file.",
+        help="What stands before decimals in a text file.  [default: ., or as in the fit]",
     ),
     click.option(
         "--thousands", metavar="CHAR", help="What stands between thousands, as in 1,234,567.  [default: nothing]"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -21,6 +22,8 @@ MOST_LEVELS = 50
 _MOST_SHOWN, _WIDEST = 20, 48
 _OTHER_DATE = re.compile(r"[0-9]{1,4}[./-][0-9]{1,2}[./-][0-9]{2,4}( .*)?")
 _PLAIN = re.compile(r"[\w.:,+-]+")
+_POINTS = re.compile(r"[0-9]\.[0-9]{3}[.,][0-9]")
+_MEASURE = re.compile(r"(.*[0-9]) ?([^\W\d]\S*)")
 
 
 class Trouble(NamedTuple):
@@ -61,14 +64,19 @@ def _about_words(table: Table, label: str, spelling: Spelling) -> Trouble:
         return _of_units(label, sorted({spelling.unit(text) or "none" for text in levels}))
     if 2 * int(np.sum(np.isin(filled, odd))) <= len(filled) or _way_to_numbers(odd, spelling):
         return _spoilt(table, label, texts, odd, spelling)
-    return _of_words(table, label, texts, levels)
+    return _of_words(table, label, texts, spelling)
 
 
-def _of_words(table: Table, label: str, texts: NDArray[Any], levels: list[str]) -> Trouble:
-    """A column of dates, names, categories or texts."""
-    name = quoted(label)
+def _of_words(table: Table, label: str, texts: NDArray[Any], spelling: Spelling) -> Trouble:
+    """A column of dates, measures, names, categories or texts."""
+    name, levels = quoted(label), sorted(set(texts.tolist()) - {""})
     if all(_OTHER_DATE.fullmatch(text) for text in levels):
         return Trouble(label, f"dates like {levels[0]}", f"write them as 2024-12-31, or --drop {name}")
+    unit = None if is_category(texts) else _unit_behind(levels, spelling)
+    if unit is not None:
+        return Trouble(
+            label, f"numbers with {unit!r} behind: {_some(levels)}", f"write them without, or --drop {name}"
+        )
     if len(levels) == int(np.sum(texts != "")) > 2:
         id_hint = "" if table.ids is not None else f"--id {name}, or "
         return Trouble(label, f"{len(levels):,} words, each once: {_some(levels)}", f"{id_hint}--drop {name}")
@@ -78,6 +86,13 @@ def _of_words(table: Table, label: str, texts: NDArray[Any], levels: list[str]) 
         holds = f"{counted(len(levels), 'word')}: {_some(levels)}"
         return Trouble(label, holds, f"--encode {name}{missing}, or --drop {name}")
     return Trouble(label, f"{len(levels):,} different words: {_some(levels)}", f"--drop {name}")
+
+
+def _unit_behind(levels: list[str], spelling: Spelling) -> str | None:
+    """The unit that stands behind every number of a column, such as m²; None if there is none."""
+    found = [_MEASURE.fullmatch(text) for text in levels]
+    units = {one[2] if one and kind_of([one[1]], spelling) is Kind.NUMBER else None for one in found}
+    return units.pop() if len(units) == 1 else None
 
 
 def _about_nothing(table: Table, label: str) -> Trouble:
@@ -104,6 +119,8 @@ def _spoilt(table: Table, label: str, texts: NDArray[Any], odd: list[str], spell
 
 def _way_to_numbers(odd: list[str], spelling: Spelling) -> str | None:
     """What makes numbers of texts, or what may be behind them; None if nothing is known."""
+    if _has_points_between(odd, spelling):
+        return "--decimal , --thousands . if points stand between thousands"
     why = why_no_number(odd[0], spelling.decimal)
     if why is None or "--thousands" not in why:  # which may be decimals as well
         for mark in sorted({",", ".", "'", " "} - {spelling.decimal, spelling.thousands}):
@@ -111,6 +128,14 @@ def _way_to_numbers(odd: list[str], spelling: Spelling) -> str | None:
                 way = f"--thousands {quoted(mark)}"
                 return f"{why}; {way} between thousands" if why and "--decimal" in why else way
     return why
+
+
+def _has_points_between(odd: list[str], spelling: Spelling) -> bool:
+    """Whether most texts are numbers such as 1.234.567 or 1.234,5, and some can be nothing else."""
+    if spelling.decimal != "." or not any(_POINTS.search(text) for text in odd):
+        return False
+    other = replace(spelling, decimal=",", thousands=".")
+    return 2 * sum(kind_of([text], other) is Kind.NUMBER for text in odd) > len(odd)
 
 
 def _about_gaps(table: Table, kinds: Mapping[str, Kind | None], *, several: bool) -> list[Trouble]:
@@ -135,11 +160,12 @@ def _message(table: Table, found: list[Trouble], *, several: bool, with_words: b
     rows = [("column", "what it holds", "say"), *(_cut(one) for one in found[:_MOST_SHOWN])]
     widths = [max(len(row[place]) for row in rows) for place in range(2)]
     lines = [f"  {row[0]:{widths[0]}}  {row[1]:{widths[1]}}  {row[2]}" for row in rows]
-    more = [f"  and {len(found) - _MOST_SHOWN} more columns"] if len(found) > _MOST_SHOWN else []
+    rest = [one.column for one in found[_MOST_SHOWN:]]
+    more = [f"  and {counted(len(rest), 'more column')}: {_some(rest)}"] if rest else []
     gaps = any(one.say.startswith("--impute") for one in found)
-    ways = (["--drop-text, or --encode-text for categories"] if with_words else []) + (
-        ["--impute median"] if gaps else []
-    )
+    ways = _marks_of_several(found)
+    ways += ["--drop-text, or --encode-text for categories"] if with_words else []
+    ways += ["--impute median"] if gaps else []
     whole = " A sample has a view whole or not at all." if several and gaps else ""
     return "\n".join(
         [
@@ -151,6 +177,12 @@ def _message(table: Table, found: list[Trouble], *, several: bool, with_words: b
             *([f"For all columns at once: {'; '.join(ways)}.{whole}"] if ways else []),
         ]
     )
+
+
+def _marks_of_several(found: list[Trouble]) -> list[str]:
+    """What may mean missing in more than one column of numbers."""
+    said = Counter(one.say.rpartition(", or --drop")[0] for one in found if one.say.startswith("--na "))
+    return [way for way, times in said.items() if times > 1]
 
 
 def _cut(one: Trouble) -> tuple[str, str, str]:
@@ -168,7 +200,10 @@ def _short(text: str, most: int) -> str:
 
 def quoted(name: str) -> str:
     """A name as one types it in a shell."""
-    return name if _PLAIN.fullmatch(name) else "'" + name.replace("'", "'\\''") + "'"
+    if _PLAIN.fullmatch(name):
+        return name
+    in_double = "'" in name and not set(name) & set('"$`\\!')
+    return f'"{name}"' if in_double else "'" + name.replace("'", "'\\''") + "'"
 
 
 def looks_like_ids(table: Table, place: int) -> bool:

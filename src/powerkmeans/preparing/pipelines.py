@@ -147,8 +147,8 @@ def _operations(name: str, step: Any) -> Chain:
 
 def _unknown(name: str, kind: str) -> TypeError:
     return TypeError(
-        f"Step {name!r} is a {kind}, which cannot be written to a file without pickle; those that can are "
-        f"{', '.join(_TRANSLATIONS)}, selectors of columns and pipelines of these. {_ALONE}"
+        f"Step {name!r} is of the kind {kind}, which cannot be written to a file without pickle; those that "
+        f"can are {', '.join(_TRANSLATIONS)}, selectors of columns and pipelines of these. {_ALONE}"
     )
 
 

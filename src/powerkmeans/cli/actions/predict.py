@@ -69,7 +69,10 @@ def _as_in_fit(reading: InputOptions, model: PreparedModel) -> InputOptions:
     if reading.id_column is None and model.id_column is not None:
         reading = replace(reading, id_column=model.id_column, id_optional=True)
     known = model.views[0].spelling
-    return replace(reading, thousands=reading.thousands or known.thousands, na=(*reading.na, *known.missing))
+    reading = replace(reading, na=(*reading.na, *known.missing))
+    if reading.decimal not in (None, known.decimal):  # written otherwise, so between thousands too
+        return reading
+    return replace(reading, decimal=known.decimal, thousands=reading.thousands or known.thousands)
 
 
 def answers(
