@@ -54,6 +54,14 @@ def test_all_that_is_wrong_is_told_at_once(run, people):
     assert done.error.endswith("--drop-text, or --encode-text for categories; --impute median.")
 
 
+def test_gaps_of_categories_are_told_with_them(run, frame, tmp_path):
+    frame.assign(kind=frame["kind"].mask(WHICH == 0), a=1.0).to_csv(tmp_path / "gaps.csv", index=False)
+    done = run("fit", "gaps.csv", "-k", K, "--id", "name", "--na", "?", *FAST)
+    assert "2 words: blue, green; 21 missing cells, the first in line 2  " in done.error
+    assert "--encode kind --impute median, or --drop kind" in done.error
+    assert done.error.endswith("--drop-text, or --encode-text for categories; --impute median.")
+
+
 def test_every_kind_of_column_is_made_use_of(run, people, frame, tmp_path):
     options = ("--id", "name", "--na", "?", "--encode-text", "--impute", "median")
     done = run("fit", people, "-k", K, *options, *FAST)

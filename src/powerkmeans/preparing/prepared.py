@@ -144,7 +144,8 @@ class PreparedModel:
             raise ValueError(f"X has no table; the model has the views {', '.join(map(repr, self.columns))}.")
         if len(lengths) > 1:
             raise ValueError(
-                f"X has tables of {lengths[0]} and of {lengths[-1]} rows; a row is the same sample in all."
+                f"X has tables of {lengths[0]} and of {lengths[-1]} rows; a row is the same sample in all. Data "
+                "frames are aligned by frame.reindex(ids): a sample that lacks a view is a row of NaN in it."
             )
         return tables
 

@@ -96,11 +96,13 @@ def _prepared(model: PreparedModel, X: Any, given: Given) -> Opened:
 
 
 def _names_in(before: Pipeline, X: Any) -> list[str]:
-    """Names of the columns that were passed, or numbers."""
+    """Names of the columns that were passed, or numbers; none of a list of texts."""
     names = column_names(X)
     if names is None:
         names = getattr(before, "feature_names_in_", None)
-    return [f"x{i}" for i in range(np.shape(X)[1])] if names is None else [str(name) for name in names]
+    if names is None:
+        names = [f"x{i}" for i in range(np.shape(X)[1] if np.ndim(X) > 1 else 0)]
+    return [str(name) for name in names]
 
 
 def _names_out(before: Pipeline, names: list[str]) -> list[str] | None:
