@@ -157,7 +157,7 @@ def test_gaps_in_views_are_filled_and_absent_rows_stay_absent(run, tmp_path):
     for wrong in ({}, {"x": None}, [None, None]):
         with pytest.raises(ValueError, match="X has no table"):
             model.predict(wrong)
-    with pytest.raises(ValueError, match="tables of 5 and of 60 rows"):
+    with pytest.raises(ValueError, match=r"tables of 5 and of 60 rows.*aligned by frame\.reindex"):
         model.predict({"x": frame[["a", "b"]], "y": frame[["c", "d"]][:5]})
     with pytest.raises(ValueError, match="list of 1 tables"):
         model.predict([frame])
@@ -170,6 +170,8 @@ def test_counts_by_totals_and_logarithms(run, tmp_path):
     counts[4] = 0
     np.savetxt(tmp_path / "counts.csv", counts, "%d", ",")
     done = run("fit", "counts.csv", "-k", K, "--total", 10000, "--log", "--scale", "none", *FAST)
+    assert "scaling   rows add up to 10000, logarithms; metric" in done.out
+    assert "scaling    rows add up to 10000, logarithms\n" in run("explain", "out/model.npz").out
     assert "rows add up to 10000; logarithms; columns as they are" in done.err
     model = powerkmeans.load(tmp_path / "out/model.npz")
     sums = np.expm1(model.prepare(counts)).sum(axis=1)

@@ -149,9 +149,7 @@ def _message(table: Table, found: list[Trouble], *, several: bool, with_words: b
     lines = [f"  {row[0]:{widths[0]}}  {row[1]:{widths[1]}}  {row[2]}" for row in rows]
     more = [f"  and {len(found) - _MOST_SHOWN} more columns"] if len(found) > _MOST_SHOWN else []
     gaps = any(_FILL in one.say for one in found)
-    ways = (["--drop-text, or --encode-text for categories"] if with_words else []) + (
-        [_FILL] if gaps else []
-    )
+    ways = (["--drop-text, or --encode-text for categories"] if with_words else []) + ([_FILL] if gaps else [])
     whole = " A sample has a view whole or not at all." if several and gaps else ""
     return "\n".join(
         [
