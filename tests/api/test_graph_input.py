@@ -283,7 +283,7 @@ def test_pictures_show_samples_and_not_only_clusters():
     """In the coordinates of a graph all samples of a cluster may be in one place."""
     model = several(VIEWS, n_neighbors=5)
     views = model._check_new(VIEWS, None, None)
-    points = project(model, views, np.arange(len(X)), model.labels_).points
+    points = project(model, views, np.arange(len(X)), model.labels_).widest.points
     spread = [np.std(points[model.labels_ == cluster], axis=0).max() for cluster in range(3)]
     assert min(spread) > 0.01 * np.std(points)
     assert adjusted_rand_score(model.labels_, KMeans(3, n_init=3, random_state=0).fit_predict(points)) > 0.9

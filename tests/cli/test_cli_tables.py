@@ -54,6 +54,14 @@ def test_all_that_is_wrong_is_told_at_once(run, people):
     assert done.error.endswith("--drop-text, or --encode-text for categories; --impute median.")
 
 
+def test_gaps_of_categories_are_told_with_them(run, frame, tmp_path):
+    frame.assign(kind=frame["kind"].mask(WHICH == 0), a=1.0).to_csv(tmp_path / "gaps.csv", index=False)
+    done = run("fit", "gaps.csv", "-k", K, "--id", "name", "--na", "?", *FAST)
+    assert "2 words: blue, green; 21 missing cells, the first in line 2  " in done.error
+    assert "--encode kind --impute median, or --drop kind" in done.error
+    assert done.error.endswith("--drop-text, or --encode-text for categories; --impute median.")
+
+
 def test_every_kind_of_column_is_made_use_of(run, people, frame, tmp_path):
     options = ("--id", "name", "--na", "?", "--encode-text", "--impute", "median")
     done = run("fit", people, "-k", K, *options, *FAST)
@@ -149,7 +157,7 @@ def test_gaps_in_views_are_filled_and_absent_rows_stay_absent(run, tmp_path):
     for wrong in ({}, {"x": None}, [None, None]):
         with pytest.raises(ValueError, match="X has no table"):
             model.predict(wrong)
-    with pytest.raises(ValueError, match="tables of 5 and of 60 rows"):
+    with pytest.raises(ValueError, match=r"tables of 5 and of 60 rows.*aligned by frame\.reindex"):
         model.predict({"x": frame[["a", "b"]], "y": frame[["c", "d"]][:5]})
     with pytest.raises(ValueError, match="list of 1 tables"):
         model.predict([frame])
@@ -162,6 +170,8 @@ def test_counts_by_totals_and_logarithms(run, tmp_path):
     counts[4] = 0
     np.savetxt(tmp_path / "counts.csv", counts, "%d", ",")
     done = run("fit", "counts.csv", "-k", K, "--total", 10000, "--log", "--scale", "none", *FAST)
+    assert "scaling   rows add up to 10000, logarithms; metric" in done.out
+    assert "scaling    rows add up to 10000, logarithms\n" in run("explain", "out/model.npz").out
     assert "rows add up to 10000; logarithms; columns as they are" in done.err
     model = powerkmeans.load(tmp_path / "out/model.npz")
     sums = np.expm1(model.prepare(counts)).sum(axis=1)

@@ -263,7 +263,7 @@ def test_choosing_a_number_and_reports_see_unit_rows(tmp_path):
     models = [kernel(metric="cosine").fit(X), kernel().fit(unit(X))]
     planes = []
     for model, rows in zip(models, (X, unit(X)), strict=True):
-        planes.append(project(model, model._new(rows), np.arange(0, len(X), 2), model.labels_[::2]).points)
+        planes.append(project(model, model._new(rows), np.arange(0, len(X), 2), model.labels_[::2]).widest.points)
     assert np.array_equal(*planes)
     powerkmeans.report.write_report(tmp_path / "page.html", models[0], X)
     assert "cosine" in (tmp_path / "page.html").read_text(encoding="utf-8")

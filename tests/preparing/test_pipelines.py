@@ -8,6 +8,7 @@ from scipy.sparse import csr_array
 from sklearn.cluster import KMeans
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.feature_selection import VarianceThreshold
 from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -247,6 +248,12 @@ def test_steps_that_cannot_be_written(tmp_path, step, message):
     with pytest.raises(TypeError, match=message):
         powerkmeans.save(pipeline, tmp_path / "model.npz")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_step_that_takes_texts_is_named(tmp_path):
+    pipeline = make_pipeline(CountVectorizer(), small()).fit(["salt oven", "seed soil", "flour pan"] * 20)
+    with pytest.raises(TypeError, match="Step 'countvectorizer' is of the kind CountVectorizer, which cannot be written"):
+        powerkmeans.save(pipeline, tmp_path / "model.npz")
 
 
 @pytest.mark.parametrize("kinds", [["x", " x"], [None, np.nan]], ids=str)

@@ -10,6 +10,7 @@ from sklearn.cluster import KMeans
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder, StandardScaler
@@ -77,6 +78,15 @@ def test_columns_of_words(tmp_path, frame):
     numbered = make_pipeline(OrdinalEncoder(), centroids()).fit(words)
     page = report(tmp_path, numbered, words)
     assert means(page, "colour") == pytest.approx(1 / 3, abs=0.01)  # of the codes: words have no mean
+
+
+def test_texts_have_the_columns_that_a_vectorizer_makes(tmp_path):
+    texts = pd.Series(["salt oven", "seed soil", "tram shop"] * 20, index=[f"text {i}" for i in range(60)])
+    pipeline = make_pipeline(TfidfVectorizer(), centroids()).fit(texts)
+    page = report(tmp_path, pipeline, texts)
+    assert sorted(page.data["profiles"]["name"]) == ["oven", "salt", "seed", "shop", "soil", "tram"]
+    assert page.data["map"]["id"][:2] == ["text 0", "text 1"]
+    assert report(tmp_path, pipeline, texts.tolist()).data["profiles"] == page.data["profiles"]
 
 
 def test_a_model_of_several_views_at_the_end(tmp_path, frame):

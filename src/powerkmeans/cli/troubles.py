@@ -20,6 +20,7 @@ from powerkmeans.preparing.spelling import Kind, Spelling, kind_of
 # more categories than these, or as many as half of the rows, are texts or names
 MOST_LEVELS = 50
 _MOST_SHOWN, _WIDEST = 20, 48
+_FILL = "--impute median"
 _OTHER_DATE = re.compile(r"[0-9]{1,4}[./-][0-9]{1,2}[./-][0-9]{2,4}( .*)?")
 _PLAIN = re.compile(r"[\w.:,+-]+")
 _POINTS = re.compile(r"[0-9]\.[0-9]{3}[.,][0-9]")
@@ -48,7 +49,9 @@ def check_columns(
         several = len(tables) > 1
         words = [label for label, kind in kinds[table.name].items() if kind is None]
         found = [_about_words(table, label, spelling) for label in words]
-        found += [] if fills else _about_gaps(table, kinds[table.name], several=several)
+        if not fills:
+            gaps = _about_gaps(table, several=several)
+            found = [_with_gaps(one, gaps.pop(one.column, None)) for one in found] + list(gaps.values())
         if found:
             raise UserError(_message(table, found, several=several, with_words=None in kinds[table.name].values()))
 
@@ -138,21 +141,30 @@ def _has_points_between(odd: list[str], spelling: Spelling) -> bool:
     return 2 * sum(kind_of([text], other) is Kind.NUMBER for text in odd) > len(odd)
 
 
-def _about_gaps(table: Table, kinds: Mapping[str, Kind | None], *, several: bool) -> list[Trouble]:
+def _with_gaps(words: Trouble, gaps: Trouble | None) -> Trouble:
+    """Categories with missing cells, which have to be filled as well."""
+    if gaps is None or not words.say.startswith("--encode"):
+        return words
+    encode, drop = words.say.rsplit(", or ", 1)
+    return Trouble(words.column, f"{words.holds}; {gaps.holds}", f"{encode} {_FILL}, or {drop}")
+
+
+def _about_gaps(table: Table, *, several: bool) -> dict[str, Trouble]:
+    """Missing cells by their columns."""
     if is_full(table):
-        return []
+        return {}
     missing = table.cells.is_missing
     if several:
         missing = missing & ~np.all(missing, axis=1, keepdims=True)
     counts = np.sum(missing, axis=0)
-    found = []
+    found = {}
     for place, label in enumerate(table.columns):
-        if not counts[place] or kinds[label] is None:
+        if not counts[place]:
             continue
         first = table.place(int(np.argmax(missing[:, place])))
         gaps = f"{counted(int(counts[place]), 'missing cell')}, the first in {first}"
-        some = Trouble(label, gaps, "--impute median, knn or drop-rows")
-        found.append(some if counts[place] < len(table) else _about_nothing(table, label))
+        some = Trouble(label, gaps, f"{_FILL}, knn or drop-rows")
+        found[label] = some if counts[place] < len(table) else _about_nothing(table, label)
     return found
 
 
@@ -162,10 +174,10 @@ def _message(table: Table, found: list[Trouble], *, several: bool, with_words: b
     lines = [f"  {row[0]:{widths[0]}}  {row[1]:{widths[1]}}  {row[2]}" for row in rows]
     rest = [one.column for one in found[_MOST_SHOWN:]]
     more = [f"  and {counted(len(rest), 'more column')}: {_some(rest)}"] if rest else []
-    gaps = any(one.say.startswith("--impute") for one in found)
+    gaps = any(_FILL in one.say for one in found)
     ways = _marks_of_several(found)
     ways += ["--drop-text, or --encode-text for categories"] if with_words else []
-    ways += ["--impute median"] if gaps else []
+    ways += [_FILL] if gaps else []
     whole = " A sample has a view whole or not at all." if several and gaps else ""
     return "\n".join(
         [

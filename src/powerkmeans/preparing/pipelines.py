@@ -112,11 +112,13 @@ def _columns_out(pipeline: Any) -> tuple[str, ...]:
 
 def _columns_in(pipeline: Any) -> tuple[Any, int]:
     """Names of the columns of the pipeline's tables, None for those without, and how many there are."""
-    for _, step in pipeline.steps:
+    for name, step in pipeline.steps:
         if step in _PASSED_ON:
             continue
         if isinstance(step, Pipeline):
             names, width = _columns_in(step)
+        elif not hasattr(step, "n_features_in_"):  # one that takes no table, such as a vectorizer of texts
+            raise _unknown(name, type(step).__name__)
         else:
             names, width = getattr(step, "feature_names_in_", None), step.n_features_in_
         if width:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from powerkmeans.inputs.tables import is_several
 from powerkmeans.preparing.cells import Cells, cells_of
+from powerkmeans.preparing.operations import Function, Totals
 from powerkmeans.preparing.views import PreparedView
 from powerkmeans.support.values import naming, shown
 from powerkmeans.support.warn import warn_caller
@@ -144,7 +145,8 @@ class PreparedModel:
             raise ValueError(f"X has no table; the model has the views {', '.join(map(repr, self.columns))}.")
         if len(lengths) > 1:
             raise ValueError(
-                f"X has tables of {lengths[0]} and of {lengths[-1]} rows; a row is the same sample in all."
+                f"X has tables of {lengths[0]} and of {lengths[-1]} rows; a row is the same sample in all. Data "
+                "frames are aligned by frame.reindex(ids): a sample that lacks a view is a row of NaN in it."
             )
         return tables
 
@@ -193,6 +195,14 @@ def rows_of(X: Any, rows: Any) -> Any:
     if isinstance(X, dict):
         return {name: None if values is None else values[rows] for name, values in X.items()}
     return X[rows]
+
+
+def scaling_words(model: PreparedModel) -> str:
+    """What was done to numbers before the fit: totals and logarithms of counts, then the scale."""
+    chain = [operation for view in model.views for operation in view.chain]
+    done = [f"rows add up to {one.total:g}" for one in chain if isinstance(one, Totals)]
+    done += ["logarithms" for one in chain if isinstance(one, Function) and one.counts]
+    return ", ".join(dict.fromkeys(done if done and model.scale == "none" else [*done, model.scale]))
 
 
 def complete_rows(X: Any) -> NDArray[np.bool_]:

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from powerkmeans.estimators.base import PowerKMeansBase
 from powerkmeans.inputs.tables import column_names, is_several, named_tables
-from powerkmeans.preparing.prepared import PreparedModel, complete_rows, rows_of
+from powerkmeans.preparing.prepared import PreparedModel, complete_rows, rows_of, scaling_words
 from powerkmeans.report.original import holds_numbers, len_of
 
 
@@ -90,17 +90,19 @@ def _prepared(model: PreparedModel, X: Any, given: Given) -> Opened:
         ids=ids,
         feature_names=(names if model.several else next(iter(names.values()))) if known is None else known,
         original=given.original if original is None else rows_of(original, kept),
-        scaling=given.scaling or model.scale,
+        scaling=given.scaling or scaling_words(model),
     )
     return Opened(model.estimator, rows_of(rows, kept), given)
 
 
 def _names_in(before: Pipeline, X: Any) -> list[str]:
-    """Names of the columns that were passed, or numbers."""
+    """Names of the columns that were passed, or numbers; none of a list of texts."""
     names = column_names(X)
     if names is None:
         names = getattr(before, "feature_names_in_", None)
-    return [f"x{i}" for i in range(np.shape(X)[1])] if names is None else [str(name) for name in names]
+    if names is None:
+        names = [f"x{i}" for i in range(np.shape(X)[1] if np.ndim(X) > 1 else 0)]
+    return [str(name) for name in names]
 
 
 def _names_out(before: Pipeline, names: list[str]) -> list[str] | None:

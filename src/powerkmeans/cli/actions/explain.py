@@ -14,7 +14,7 @@ from powerkmeans.cli.errors import counted
 from powerkmeans.cli.loading import load_prepared
 from powerkmeans.cli.manifest import check_run
 from powerkmeans.cli.terminal import Terminal, facts, grid, heading, number
-from powerkmeans.preparing.prepared import PreparedModel
+from powerkmeans.preparing.prepared import PreparedModel, scaling_words
 from powerkmeans.support.escapes import printable
 
 
@@ -85,7 +85,7 @@ def _facts(prepared: PreparedModel) -> list[tuple[str, Any]]:
         ("features", features(model)),
         ("bandwidth", ", ".join("none" if width is None else f"{width:.4g}" for width in bandwidths(prepared))),
         ("metric", str(model.metric)),
-        ("scaling", prepared.scale),
+        ("scaling", scaling_words(prepared)),
         ("run", f"{restart['init']}: {model.status_}, {model.n_iter_} iterations, {restart['n_moves']} moves"),
         ("cost", f"{model.inertia_:.6g}"),
     ]

@@ -32,8 +32,8 @@ from powerkmeans.cli.planning import MODEL, REPORT, planned_outputs
 from powerkmeans.cli.terminal import Terminal
 from powerkmeans.inputs.settings import AUTO
 from powerkmeans.preparing.files import save_prepared, without_ids
-from powerkmeans.preparing.prepared import PreparedModel
-from powerkmeans.preparing.scaling import scales_columns
+from powerkmeans.preparing.prepared import PreparedModel, scaling_words
+from powerkmeans.preparing.scaling import ROWS, scales_columns
 from powerkmeans.report import write_report
 
 T = TypeVar("T")
@@ -207,7 +207,7 @@ def _write_report(path: Path, prepared: PreparedModel, inputs: Inputs, files: li
         title=", ".join(prepared.found["files"]),
         feature_names=names,
         original=original,
-        scaling=prepared.scale if scales_columns(prepared.scale) else "none",
+        scaling="none" if prepared.scale == ROWS else scaling_words(prepared),
         noise_threshold=prepared.threshold,
         files=files,
     )

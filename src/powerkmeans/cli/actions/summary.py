@@ -12,7 +12,7 @@ from powerkmeans.cli.inputs import Inputs
 from powerkmeans.cli.memory import duration
 from powerkmeans.cli.outputs import Outputs
 from powerkmeans.cli.terminal import NOTHING, Terminal, facts, grid, heading, number, share_bar
-from powerkmeans.preparing.prepared import PreparedModel
+from powerkmeans.preparing.prepared import PreparedModel, scaling_words
 from powerkmeans.support.escapes import printable
 
 _MOST_CLUSTERS = 40
@@ -38,7 +38,7 @@ def show_summary(
     pairs: list[tuple[str, Any]] = [("outliers", _outliers(prepared))] if found["highest"] else []
     pairs.append(("features", features(model)))
     pairs.append(("fit", f"{model.status_}, {model.n_iter_} iterations of the run that was kept"))
-    pairs.append(("scaling", f"{prepared.scale}; metric {model.metric}; seed {model.random_state}"))
+    pairs.append(("scaling", f"{scaling_words(prepared)}; metric {model.metric}; seed {model.random_state}"))
     pairs.append(("time", " · ".join(f"{what} {duration(value)}" for what, value in seconds.items())))
     pairs.append(("written", f"{outputs.folder}/: {', '.join(outputs.names)}"))
     terminal.show(facts(pairs), "")
