@@ -62,6 +62,16 @@ def test_gaps_of_categories_are_told_with_them(run, frame, tmp_path):
     assert done.error.endswith("--drop-text, or --encode-text for categories; --impute median.")
 
 
+def test_what_is_wrong_with_all_files_is_told_at_once(run, tmp_path):
+    for name, column in (("left", "kind"), ("right", "colour")):
+        pandas.DataFrame({f"{name}_x": VALUES[:, 0], column: ["red", "blue"] * (N // 2)}).to_csv(
+            tmp_path / f"{name}.csv", index=False
+        )
+    done = run("fit", "left.csv", "right.csv", "-k", K, *FAST)
+    assert "left.csv has a column that cannot be clustered as it is" in done.error
+    assert "--encode colour, or --drop colour" in done.error
+
+
 def test_every_kind_of_column_is_made_use_of(run, people, frame, tmp_path):
     options = ("--id", "name", "--na", "?", "--encode-text", "--impute", "median")
     done = run("fit", people, "-k", K, *options, *FAST)

@@ -45,6 +45,7 @@ def check_columns(
     tables: Sequence[Table], kinds: Mapping[str, Mapping[str, Kind | None]], spelling: Spelling, *, fills: bool
 ) -> None:
     """Reject words and gaps that nobody said what to do with, all in one message."""
+    messages = []
     for table in tables:
         several = len(tables) > 1
         words = [label for label, kind in kinds[table.name].items() if kind is None]
@@ -53,7 +54,9 @@ def check_columns(
             gaps = _about_gaps(table, several=several)
             found = [_with_gaps(one, gaps.pop(one.column, None)) for one in found] + list(gaps.values())
         if found:
-            raise UserError(_message(table, found, several=several, with_words=None in kinds[table.name].values()))
+            messages.append(_message(table, found, several=several, with_words=bool(words)))
+    if messages:
+        raise UserError("\n".join(messages))
 
 
 def _about_words(table: Table, label: str, spelling: Spelling) -> Trouble:
