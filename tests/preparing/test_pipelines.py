@@ -252,9 +252,7 @@ def test_steps_that_cannot_be_written(tmp_path, step, message):
 
 def test_a_step_that_takes_texts_is_named(tmp_path):
     pipeline = make_pipeline(CountVectorizer(), small()).fit(["salt oven", "seed soil", "flour pan"] * 20)
-    with pytest.raises(
-        TypeError, match="Step 'countvectorizer' is of the kind CountVectorizer, which"
-    ):
+    with pytest.raises(TypeError, match="Step 'countvectorizer' is of the kind CountVectorizer, which"):
         powerkmeans.save(pipeline, tmp_path / "model.npz")
 
 
