@@ -13,7 +13,7 @@ from powerkmeans.cli.reading.text import why_no_number
 from powerkmeans.cli.samples import Samples, align, check_finite
 from powerkmeans.cli.table import Choose, Table
 from powerkmeans.cli.troubles import quoted
-from powerkmeans.preparing.cells import as_words
+from powerkmeans.preparing.cells import are_counted, as_words
 from powerkmeans.preparing.operations import applied
 from powerkmeans.preparing.prepared import PreparedModel, complete_rows, rows_of
 from powerkmeans.preparing.spelling import PLAIN, Kind, NotSpeltError, Spelling, kind_of
@@ -27,7 +27,7 @@ def wanted_columns(model: PreparedModel) -> Choose:
 
     def choose(header: Sequence[str], source: str) -> list[int]:
         found = [place for place, label in enumerate(header) if label in known]
-        if not model.named or _is_count(header):
+        if not model.named or are_counted(header):
             return list(range(len(header)))
         if not found:
             expected = listed([label for view in model.views for label in view.given])
@@ -157,7 +157,7 @@ def _ordered(table: Table, view: PreparedView) -> Table:
     """The columns of a view in the model's order; by position if the table has no names."""
     place = {label: index for index, label in enumerate(table.columns)}
     lacking = [label for label in view.given if label not in place]
-    nobody_named = _nameless(table) or _is_count(view.given)
+    nobody_named = _nameless(table) or are_counted(view.given)
     if lacking and nobody_named and len(table.columns) == len(view.given):
         return replace(table, name=view.name, columns=view.given)
     if lacking:
@@ -171,9 +171,4 @@ def _ordered(table: Table, view: PreparedView) -> Table:
 
 
 def _nameless(table: Table) -> bool:
-    return _is_count(table.columns)
-
-
-def _is_count(header: Sequence[str]) -> bool:
-    """Whether columns are called 0, 1, 2, ... because nobody named them."""
-    return list(header) == [str(place) for place in range(len(header))]
+    return are_counted(table.columns)

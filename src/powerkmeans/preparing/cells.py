@@ -39,7 +39,7 @@ class Cells:
     @property
     def named(self) -> bool:
         """Whether columns have names, and are not merely counted."""
-        return list(self.columns) != [str(place) for place in range(len(self.columns))]
+        return not are_counted(self.columns)
 
     @property
     def is_missing(self) -> NDArray[np.bool_]:
@@ -89,6 +89,11 @@ class Cells:
     def with_numbers(self, numbers: Any) -> Cells:
         """The same columns with other numbers and no words."""
         return Cells(self.columns, numbers)
+
+
+def are_counted(columns: Sequence[str]) -> bool:
+    """Whether columns are called 0, 1, 2, ... because nobody named them."""
+    return list(columns) == [str(place) for place in range(len(columns))]
 
 
 def is_sparse(numbers: Any) -> bool:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.impute import KNNImputer
 from sklearn.preprocessing import normalize
 
-from powerkmeans.preparing.cells import Cells, dense, is_sparse
+from powerkmeans.preparing.cells import Cells, are_counted, dense, is_sparse
 from powerkmeans.preparing.words import FillWords, Floats, Indicators, Read
 
 ROWS_AT_ONCE = 2**15
@@ -70,7 +70,7 @@ class Columns:
 
     @property
     def _named(self) -> bool:
-        return list(self.columns) != [str(place) for place in range(len(self.columns))]
+        return not are_counted(self.columns)
 
 
 @dataclass(frozen=True)
