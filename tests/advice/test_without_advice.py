@@ -120,7 +120,7 @@ def test_advice_is_a_truth_value(value):
 
 
 def test_choose_k_takes_no_advice():
-    with pytest.raises(TypeError, match="choose_k sets advice itself; leave it out"):
+    with pytest.raises(TypeError, match="choose_k decides on advice itself; leave it out"):
         choose_k(WINE, k_max=3, advice=False)
 
 

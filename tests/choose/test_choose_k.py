@@ -157,7 +157,7 @@ def test_wrong_calls_say_what_is_wrong():
         choose_k(X, 1)
     with pytest.raises(ValueError, match="k_max=4 should be >= k_min=5"):
         choose_k(X, 5, 4)
-    with pytest.raises(TypeError, match="choose_k sets n_clusters itself"):
+    with pytest.raises(TypeError, match="choose_k decides on n_clusters itself"):
         choose_k(X, n_clusters=3)
     with pytest.raises(TypeError, match="unexpected keyword argument 'bandwith'"):
         choose_k(X, bandwith=2)

@@ -213,11 +213,11 @@ def test_text_in_a_column_of_parquet(fails, tmp_path):
         ([], "How many clusters? Say -k 3, for example; `powerkmeans choose-k`"),
         (["-k", "0"], "0 is not in the range x>=1"),
         (["-k", "three"], "'three' is not a valid integer"),
-        (["-k", "3", "--bandwidth", "wide"], "The 'bandwidth' parameter must be"),
-        (["-k", "3", "--components", "0"], "The 'n_components' parameter must be"),
+        (["-k", "3", "--bandwidth", "wide"], "--bandwidth must be"),
+        (["-k", "3", "--components", "0"], "--components must be"),
         (["-k", "3", "--scale", "minmax"], "'minmax' is not one of"),
         (["-k", "3", "--set", "s_inti=-5"], "There is no parameter 's_inti'; did you mean 's_init'?"),
-        (["-k", "3", "--set", "s_init=5"], "s_init=5 must be negative"),
+        (["-k", "3", "--set", "s_init=5"], "--set s_init=5 must be negative"),
         (["-k", "3", "--set", "n_clusters=5"], "n_clusters is set with -k"),
         (["-k", "3", "--set", "s_init"], "is not of the form parameter=value"),
         (["-k", "3", *LANDMARKS, "--membership", "fuzzy", "--outliers", "0.1"], "--outliers needs scores"),
@@ -299,7 +299,7 @@ def test_a_folder_without_permission(fails, table, tmp_path, monkeypatch):
     assert "Cannot write to 'out': Permission denied." in fails(OUTPUT, "fit", table, "-k", K, "-o", "out")
 
 
-@pytest.mark.parametrize("writer", ["save_prepared", "write_report", "write_table"])
+@pytest.mark.parametrize("writer", ["save_prepared", "write_page", "write_table"])
 def test_a_full_disk(fails, table, monkeypatch, writer):
     def full(path, *args, **kwargs):
         raise OSError(errno.ENOSPC, "No space left on device")

@@ -89,7 +89,10 @@ def test_choose_k_tells_the_choice_and_its_table(run, table):
     answer = run("choose-k", table, "--id", "id", "--max", 5, "--n-init", 3, "--json").json
     assert (answer["k"], answer["table"]["k"]) == (K, [2, 3, 4, 5])
     assert answer["notes"] == ["--n-init is for fits; all numbers are compared from the same starts."]
-    assert "sets s_init itself" in run("choose-k", table, "--id", "id", "--max", 5, "--set", "s_init=-3").sentence
+    assert (
+        "choose-k decides on --set s_init itself"
+        in run("choose-k", table, "--id", "id", "--max", 5, "--set", "s_init=-3").sentence
+    )
     assert (
         "To compare 99 clusters takes" in run("choose-k", table, "--id", "id", "--min", 99, "--max", 99).sentence
     )

@@ -333,7 +333,7 @@ def test_what_is_for_several_views_is_noted_where_there_is_one(run, table):
 def test_warnings_of_the_library_become_notes(run, table):
     done = run("fit", table, "--id", "id", "-k", K, "--max-iter", 3, "--json", *LANDMARKS)
     assert done.code == 0
-    assert any("did not converge in max_iter=3" in note for note in json.loads(done.out)["notes"])
+    assert any("did not converge in --max-iter 3" in note for note in json.loads(done.out)["notes"])
 
 
 def test_a_fit_goes_on_from_a_checkpoint(run, table, tmp_path, monkeypatch):

@@ -71,7 +71,7 @@ def test_another_metric(run, texts):
     for command in (("fit", texts, "-k", K), ("choose-k", texts), ("bandwidth", texts)):
         done = run(*command, "--metric", "manhattan")
         assert done.code == 2
-        assert "'metric' parameter must be one of 'euclidean', 'cosine'" in done.sentence
+        assert "--metric must be one of 'euclidean', 'cosine'" in done.sentence
 
 
 def test_each_view_may_have_a_metric_of_its_own(run, texts, tmp_path):

@@ -28,6 +28,7 @@ from scipy.sparse import csc_matrix, csr_matrix, issparse
 
 import powerkmeans
 from powerkmeans import explain_views
+from powerkmeans.exceptions import DataGuidanceWarning
 
 
 def with_gaps(mdata):
@@ -351,3 +352,15 @@ def test_masked_entries_are_missing():
 def test_neither_package_is_imported():
     code = "import sys, powerkmeans; powerkmeans.sc.cluster; print(*({'anndata', 'mudata'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout.strip() == b""
+
+
+def test_advice_names_genes_and_components():
+    rng = np.random.default_rng(0)
+    values = 5 * rng.normal(size=(K, 6))[np.arange(180) % K] + rng.normal(size=(180, 6))
+    values[:, 4] *= 1e5
+    adata = make_anndata(values, np.arange(180).astype(str))
+    with pytest.warns(DataGuidanceWarning, match="column 'gene4' has"):
+        cluster(adata, K, use_rep="X", feature_map="identity")
+    adata.obsm["X_pca"] = values
+    with pytest.warns(DataGuidanceWarning, match="column 'PC5' has"):
+        cluster(adata, K, feature_map="identity")

@@ -25,6 +25,8 @@ from powerkmeans.types import Array, Block, Float64Array, Sums, array_namespace,
 
 # columns of one sentence that are named
 _NAMED = 5
+# the way out, in words of Python
+SCALE_COLUMNS = "for example with StandardScaler"
 
 
 def unscaled_columns(rows: ExaminedRows, names: Sequence[Any] | None = None) -> str | None:
@@ -47,10 +49,7 @@ def unscaled_columns(rows: ExaminedRows, names: Sequence[Any] | None = None) -> 
         return None
     which = _named(order, count, names)
     share = "more than 99.99" if shares[count - 1] > 1 - drowned else f"{100 * shares[count - 1]:.4g}"
-    return (
-        f"{which} {share}% of the variance, and distances see little else. Scale the "
-        "columns, for example with StandardScaler, or with --scale on the command line."
-    )
+    return f"{which} {share}% of the variance, and distances see little else. Scale the columns, {SCALE_COLUMNS}."
 
 
 def _named(order: NDArray[np.intp], count: int, names: Sequence[Any] | None) -> str:

@@ -25,6 +25,11 @@ from powerkmeans.support.draws import draw_by_weight
 from powerkmeans.types import Float64Array
 
 Labels = NDArray[np.integer]
+# the way out, in words of Python
+COUNT_BY_SHARES = (
+    "use metric='cosine', or divide rows by their totals and take logs, "
+    "np.log1p(1e4 * X / X.sum(axis=1, keepdims=True))"
+)
 
 
 def followed_totals(fitted: Fitted) -> dict[int, str]:
@@ -94,9 +99,7 @@ def _sentence(followed: float, otherwise: float) -> str:
     return (
         f"clusters follow the totals of rows: {followed:.0%} of the variance of log totals is between them, and "
         f"rows at unit length tell {max(otherwise, 0):.0%} of it. If totals are how much was counted (the depth "
-        "of a cell, the length of a text) rather than what, use metric='cosine', or divide rows by their totals "
-        "and take logs, np.log1p(1e4 * X / X.sum(axis=1, keepdims=True)); on the command line --scale rows, or "
-        "--total 10000 --log."
+        f"of a cell, the length of a text) rather than what, {COUNT_BY_SHARES}."
     )
 
 

@@ -284,7 +284,7 @@ def _checked(
     """The views and settings that the estimator of these parameters would fit."""
     for name in _SET_HERE:
         if name in parameters:
-            raise TypeError(f"choose_k sets {name} itself; leave it out.")
+            raise TypeError(f"choose_k decides on {name} itself; leave it out.")
     given = views is not None or present is not None
     several = is_several(X) or given or any(name in parameters for name in _SEVERAL)
     if several:

@@ -108,6 +108,11 @@ class Inputs:
         return len(self.views) > 1
 
     @property
+    def labels(self) -> dict[str, tuple[str, ...]] | None:
+        """The names of the columns of X by view, None if they have none but their numbers."""
+        return {view.name: view.columns for view in self.views} if self.named else None
+
+    @property
     def n_columns(self) -> int:
         return sum(len(view.columns) for view in self.views)
 

@@ -12,8 +12,10 @@ from powerkmeans.cli.errors import Exit, UserError, near, usage
 from powerkmeans.cli.inputs import Inputs
 from powerkmeans.cli.progress import FitListener
 from powerkmeans.cli.terminal import Terminal
+from powerkmeans.cli.wording import in_options
 from powerkmeans.compute.options import NumpyOptions
 from powerkmeans.estimators import KernelPowerKMeans, MultiViewPowerKMeans
+from powerkmeans.estimators.labels import calling_columns
 from powerkmeans.estimators.listeners import listening
 from powerkmeans.features.maps.registry import MAPS
 from powerkmeans.inputs.metric import COSINE, EUCLIDEAN
@@ -105,7 +107,7 @@ def checked(values: dict[str, Any], *, several: bool) -> dict[str, Any]:
     try:
         check_settings({**known, **given}, several_views=several)
     except (ValueError, TypeError) as error:
-        raise usage(str(error)) from error
+        raise usage(in_options(str(error))) from error
     return given
 
 
@@ -147,7 +149,9 @@ def fit_estimator(
     if n_samples < k:
         raise UserError(f"There are {n_samples} samples, fewer than the {k} clusters that -k asks for.")
     estimator = (MultiViewPowerKMeans if inputs.several else KernelPowerKMeans)(**parameters)
-    with terminal.bar("Fitting") as bar, terminal.hearing_warnings(), listening(FitListener(bar, n_samples)):
+    bar = terminal.bar("Fitting")
+    watched = listening(FitListener(bar, n_samples))
+    with bar, terminal.hearing_warnings(), watched, calling_columns(inputs.labels):
         bar.wait("preparing")
         return fitted(estimator, inputs.X, **_files(checkpoint))
 
@@ -164,6 +168,6 @@ def fitted(estimator: Any, X: Any, **files: str) -> Any:
     try:
         return estimator.fit(X, **files)
     except (ValueError, TypeError) as error:
-        raise UserError(str(error)) from error
+        raise UserError(in_options(str(error))) from error
     except MemoryError as error:
         raise UserError(f"Not enough memory: {error or 'the data does not fit'}.", Exit.FAILED) from error

@@ -21,6 +21,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from powerkmeans.cli.progress import Bar
+from powerkmeans.cli.wording import in_options
 from powerkmeans.support.escapes import printable
 
 # a pipe has no width; nothing in it is to be cut
@@ -88,7 +89,7 @@ class Terminal:
 
     @contextmanager
     def hearing_warnings(self) -> Iterator[None]:
-        """Turn warnings into notes."""
+        """Turn warnings into notes, in words of the command."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
@@ -96,7 +97,7 @@ class Terminal:
             finally:
                 told = [w for w in caught if not issubclass(w.category, (DeprecationWarning, FutureWarning))]
         for warning in told:
-            self.note(str(warning.message))
+            self.note(in_options(str(warning.message)))
 
 
 def _width(stream: Any) -> int | None:

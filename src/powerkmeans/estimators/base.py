@@ -21,6 +21,7 @@ from powerkmeans.advice.findings import Findings, findings
 from powerkmeans.compute.lazy import at_cluster, check_rows_of_engine, kept_rows, lazy_answers
 from powerkmeans.estimators.callbacks import CallbackSupportMixin
 from powerkmeans.estimators.chunks import Collected, collect, owned
+from powerkmeans.estimators.labels import called_columns
 from powerkmeans.estimators.listeners import make_listener
 from powerkmeans.estimators.notebook import with_clusters
 from powerkmeans.exceptions import DataGuidanceWarning
@@ -113,6 +114,9 @@ class PowerKMeansBase(
 
     def _labels_of(self, views: Views, layout: Layout | None) -> dict[str, Any]:
         """The names of columns by views, None where they have none."""
+        called = called_columns(views.names)
+        if called is not None:
+            return called
         alone = [getattr(self, "feature_names_in_", None)]
         return dict(zip(views.names, alone if layout is None else layout.labels, strict=True))
 

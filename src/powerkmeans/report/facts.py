@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,6 +69,7 @@ class Facts:
     steps: str
     separation: Separation | None
     files: tuple[str, ...]
+    wording: Callable[[str], str] = str
 
 
 def gather(
@@ -106,6 +107,7 @@ def gather(
         steps=given.steps,
         separation=separation_of(estimator, views),
         files=files,
+        wording=given.wording,
     )
 
 

@@ -38,7 +38,7 @@ def _odd(facts: Facts) -> Markup:
         return join(
             tag("a", "Look at the borderline samples", href="#outliers-section"),
             ": they may as well be of their next cluster. ",
-            "membership=\u201cpossibilistic\u201d tells outliers too.",
+            facts.wording("membership='possibilistic'") + " tells outliers too.",
         )
     found = int(np.sum(samples.outlier))
     if found == 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,6 +21,7 @@ class Given:
     """What users tell about the samples and their columns, as they passed it; see ``write_report``.
 
     ``steps`` names what made the columns of the ones that were passed, where they are no longer the same columns.
+    ``wording`` says what is said in words of Python in those that readers know.
     """
 
     ids: Any = None
@@ -27,6 +29,7 @@ class Given:
     original: Any = None
     scaling: Any = None
     steps: str = ""
+    wording: Callable[[str], str] = str
 
 
 @dataclass(frozen=True)

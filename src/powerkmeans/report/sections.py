@@ -28,6 +28,7 @@ def warning_list(facts: Facts) -> Markup:
     texts = warnings_of(facts.estimator, len(facts.samples))
     if not texts:
         return Markup("")
+    texts = [facts.wording(text) for text in texts]
     items = [tag("p", tag("strong", "Note. "), text[:1].upper() + text[1:]) for text in texts]
     if len(items) > NOTES + 1:
         rest = tag("summary", f"{len(items) - NOTES} more notes")

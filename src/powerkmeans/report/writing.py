@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from powerkmeans.report.facts import gather
 from powerkmeans.report.files import check_links
@@ -92,14 +92,28 @@ def write_report(
     ('iris.html', True)
 
     """
-    title, scaling = (_TEXT_OR_NONE(name, value) for name, value in (("title", title), ("scaling", scaling)))
-    path = check_path("path", path)
-    free_target(path, overwrite=overwrite)  # told before any work is done
-    links = check_links(files, path)
-    opened = open_model(estimator, X, Given(ids, feature_names, original, scaling))
-    facts = gather(opened, present, noise_threshold, links)
+    given = Given(ids, feature_names, original, _TEXT_OR_NONE("scaling", scaling))
+    return write_page(path, estimator, X, given, Page(title, present, noise_threshold, files, overwrite))
+
+
+class Page(NamedTuple):
+    """How a page is written; see ``write_report``."""
+
+    title: str | None = None
+    present: Any = None
+    noise_threshold: float | None = None
+    files: Any = ()
+    overwrite: bool = False
+
+
+def write_page(path: str | os.PathLike[str], estimator: Any, X: Any, given: Given, page: Page) -> Path:
+    """Write the report of a model and what is told about its samples."""
+    title, path = _TEXT_OR_NONE("title", page.title), check_path("path", path)
+    free_target(path, overwrite=page.overwrite)  # told before any work is done
+    links = check_links(page.files, path)
+    facts = gather(open_model(estimator, X, given), page.present, page.noise_threshold, links)
     heading = "Clusters found by powerkmeans" if title is None else plain_text(title)
     content = render(facts, heading).encode()
-    with replacing(path, overwrite=overwrite) as stream, explained(path):
+    with replacing(path, overwrite=page.overwrite) as stream, explained(path):
         stream.write(content)
     return Path(path)

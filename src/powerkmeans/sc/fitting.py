@@ -11,6 +11,7 @@ import numpy as np
 
 from powerkmeans.estimators import KernelPowerKMeans, MultiViewPowerKMeans
 from powerkmeans.estimators.explain import explain_views
+from powerkmeans.estimators.labels import calling_columns
 from powerkmeans.features.maps.exact import PRECOMPUTED
 from powerkmeans.sc.views import Cells
 from powerkmeans.support.values import listed
@@ -49,7 +50,8 @@ def check_parameters(function: str, parameters: dict[str, Any], *, several: bool
 def fit(model: Any, cells: Cells) -> Found:
     """Fit, and collect what is to be written."""
     X, given = cells.tables, cells.presence
-    model.fit(X, **given)
+    with calling_columns({name: view.columns for name, view in cells.views.items()}):
+        model.fit(X, **given)
     views = cells.views.values()
     table: dict[str, Any] = {"representation": [view.representation for view in views]}
     table["n_columns"] = [view.table.shape[1] for view in views]

@@ -13,6 +13,7 @@ from powerkmeans.cli.errors import UserError
 from powerkmeans.cli.inputs import InputOptions, Inputs, chosen, read_inputs, tell_input
 from powerkmeans.cli.modelling import checked, chosen_metric
 from powerkmeans.cli.terminal import NOTHING, Terminal, grid, heading
+from powerkmeans.cli.wording import in_options
 from powerkmeans.estimators import MultiViewPowerKMeans
 from powerkmeans.features.kernels import KERNELS
 from powerkmeans.fitting.problem import make_task
@@ -85,7 +86,7 @@ def _metrics(model: MultiViewPowerKMeans, names: tuple[str, ...]) -> list[str]:
     try:
         return [one.metric for one in _settings(model).of_views(names)]
     except ValueError as error:
-        raise UserError(str(error)) from error
+        raise UserError(in_options(str(error))) from error
 
 
 def _chosen_widths(model: MultiViewPowerKMeans, arrays: dict[str, Any], seed: int) -> list[float | None]:
@@ -94,7 +95,7 @@ def _chosen_widths(model: MultiViewPowerKMeans, arrays: dict[str, Any], seed: in
         views, _ = check_several_views(model, arrays)
         prepared = make_task(views, _settings(model), draw_seed(seed)).prepared
     except ValueError as error:
-        raise UserError(str(error)) from error
+        raise UserError(in_options(str(error))) from error
     used: Views = prepared.views
     widths = dict(zip(used.names, prepared.bandwidths, strict=True))
     return [widths.get(name) for name in arrays]

@@ -14,6 +14,7 @@ from powerkmeans.cli.inputs import InputOptions, Inputs, chosen, read_inputs, te
 from powerkmeans.cli.modelling import ModelOptions
 from powerkmeans.cli.progress import Bar
 from powerkmeans.cli.terminal import Terminal, grid, heading, number, paragraph
+from powerkmeans.cli.wording import in_options
 
 
 def run(options: dict[str, Any]) -> None:
@@ -52,7 +53,7 @@ def _compare(inputs: Inputs, parameters: dict[str, Any], k_min: int, k_max: int,
         try:
             return choose_k(inputs.X, k_min, k_max, random_state=seed, progress=_on(bar), **parameters)
         except (ValueError, TypeError) as error:
-            raise UserError(str(error)) from error
+            raise UserError(in_options(str(error))) from error
 
 
 def _on(bar: Bar) -> Any:

@@ -18,6 +18,7 @@ from powerkmeans.compute.options import engine_options
 from powerkmeans.compute.rows import BYTES_PER_LABEL, kept_bytes
 from powerkmeans.compute.sampling import HELD
 from powerkmeans.estimators import KernelPowerKMeans, MultiViewPowerKMeans
+from powerkmeans.estimators.labels import calling_columns
 from powerkmeans.features.maps.registry import MAPS
 from powerkmeans.fitting.pilot import PILOT_ROWS, ROWS_PER_CLUSTER
 from powerkmeans.fitting.samples import START_ROWS
@@ -77,7 +78,7 @@ def estimate(inputs: Inputs, parameters: dict[str, Any], read_seconds: float, te
     if n < k:
         raise UserError(f"There are {n} samples, fewer than the {k} clusters that -k asks for.")
     few = min(n, max(_PROBE_ROWS, _PROBE_PER_CLUSTER * k))
-    with terminal.bar("Probing") as bar, terminal.hearing_warnings():
+    with terminal.bar("Probing") as bar, terminal.hearing_warnings(), calling_columns(inputs.labels):
         bar.wait(f"fits to {few:,} rows and more")
         first = _probe(inputs, parameters, few)  # loads what is loaded once
         parameters = _sized(parameters, first.model, n)

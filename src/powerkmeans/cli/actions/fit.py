@@ -30,11 +30,13 @@ from powerkmeans.cli.modelling import ModelOptions, fit_estimator, has_scores
 from powerkmeans.cli.outputs import Columns, Outputs, write_table
 from powerkmeans.cli.planning import MODEL, REPORT, planned_outputs
 from powerkmeans.cli.terminal import Terminal
+from powerkmeans.cli.wording import in_options
 from powerkmeans.inputs.settings import AUTO
 from powerkmeans.preparing.files import save_prepared, without_ids
 from powerkmeans.preparing.prepared import PreparedModel, scaling_words
 from powerkmeans.preparing.scaling import ROWS, scales_columns
-from powerkmeans.report import write_report
+from powerkmeans.report.opened import Given
+from powerkmeans.report.writing import Page, write_page
 
 T = TypeVar("T")
 
@@ -134,7 +136,7 @@ def about_counts(estimator: Any, inputs: Inputs, reading: InputOptions) -> list[
         assert cells is not None
         present = ~np.any(np.isnan(cells.numbers), axis=1)
         found.append(about_totals(cells.numbers[present], estimator.labels_[present]))
-    return [text[0].upper() + text[1:] for text in found if text is not None]
+    return [in_options(text[0].upper() + text[1:]) for text in found if text is not None]
 
 
 def described(
@@ -199,15 +201,7 @@ def _write_report(path: Path, prepared: PreparedModel, inputs: Inputs, files: li
         names, original = next(iter(names.values())), next(iter(original.values()))
     named = inputs.samples.ids is not None and "highest" in prepared.found
     ids: NDArray[Any] | None = inputs.samples.ids.values if inputs.samples.ids is not None and named else None
-    write_report(
-        path,
-        prepared.estimator,
-        inputs.X,
-        ids=ids,
-        title=", ".join(prepared.found["files"]),
-        feature_names=names,
-        original=original,
-        scaling="none" if prepared.scale == ROWS else scaling_words(prepared),
-        noise_threshold=prepared.threshold,
-        files=files,
-    )
+    scaling = "none" if prepared.scale == ROWS else scaling_words(prepared)
+    given = Given(ids, names, original, scaling, wording=in_options)
+    page = Page(", ".join(prepared.found["files"]), noise_threshold=prepared.threshold, files=files)
+    write_page(path, prepared.estimator, inputs.X, given, page)

@@ -21,6 +21,7 @@ from powerkmeans.cli.progress import Bar
 from powerkmeans.cli.reading import named_files
 from powerkmeans.cli.samples import Samples
 from powerkmeans.cli.terminal import Terminal
+from powerkmeans.cli.wording import in_options
 from powerkmeans.preparing.prepared import PreparedModel, rows_of
 
 
@@ -87,7 +88,7 @@ def answers(
     try:
         yield from answered(samples, answer, bar)
     except (ValueError, TypeError) as error:
-        raise UserError(str(error)) from error
+        raise UserError(in_options(str(error))) from error
 
 
 def _with_threshold(model: PreparedModel, threshold: float | None) -> PreparedModel:
