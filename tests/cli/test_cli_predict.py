@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from command_helpers import LANDMARKS, K, N, ids, read_csv, rows, write_csv
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import powerkmeans
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
@@ -104,6 +107,19 @@ def test_a_view_that_no_file_has_is_missing(two_views, tmp_path):
     left = VALUES[:, :2]
     scaled = {"left": (left - left.mean(axis=0)) / left.std(axis=0), "right": None}
     assert [int(label) for label in read_csv(tmp_path / "p.csv")["cluster"]] == model.predict(scaled).tolist()
+
+
+def test_columns_that_a_pipeline_drops_may_be_lacking(run, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(VALUES, columns=HEADER)
+    columns = ColumnTransformer([("s", StandardScaler(), ["d", "b"])])
+    model = KernelPowerKMeans(K, feature_map="identity", anneal_factor=1.4, random_state=0)
+    pipeline = make_pipeline(columns, model).fit(frame)
+    powerkmeans.save(pipeline, "model.npz")
+    frame[["b", "d"]].to_csv("new.csv", index=False)
+    np.save("bare.npy", VALUES)
+    for file in ("new.csv", "bare.npy"):
+        assert run("predict", "model.npz", file, "--json").json["cluster"] == pipeline[-1].labels_.tolist()
 
 
 def test_models_from_python_take_columns_as_they_are(run, table, tmp_path):

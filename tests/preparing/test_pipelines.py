@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -18,6 +20,7 @@ from sklearn.preprocessing import (
     MinMaxScaler,
     Normalizer,
     OneHotEncoder,
+    OrdinalEncoder,
     PolynomialFeatures,
     RobustScaler,
     StandardScaler,
@@ -109,6 +112,75 @@ def test_a_table_as_people_have_it(tmp_path):
         model.predict(FRAME.drop(columns="kind"))
     polars = pytest.importorskip("polars")
     assert np.array_equal(model.predict(polars.from_pandas(FRAME)), pipeline.predict(FRAME))
+
+
+def test_columns_that_are_dropped_are_not_asked_for(tmp_path):
+    columns = ColumnTransformer([("n", SimpleImputer(), ["d", "b"]), ("o", OneHotEncoder(), ["kind"])])
+    pipeline = make_pipeline(columns, small()).fit(FRAME)
+    model = saved(pipeline, tmp_path)
+    assert model.columns == {"X": ["b", "d", "kind"]}
+    expected = pipeline[:-1].transform(FRAME)
+    for table in (FRAME, FRAME.drop(columns=["a", "c"]), FRAME[["kind", "d", "b"]].assign(a="no number")):
+        assert np.allclose(model.prepare(table), expected)
+    bare = FRAME.to_numpy(dtype=object)  # without names: all columns of the fit, or those that are used
+    assert np.allclose(model.prepare(bare), expected)
+    assert np.allclose(model.prepare(bare[:, [1, 3, 4]]), expected)
+    with pytest.raises(ValueError, match="lacks 1 of the 3 columns of the model: 'b'"):
+        model.predict(FRAME[["a", "d", "kind"]])
+    with pytest.raises(ValueError, match="has 4 columns, the model was fitted to 3"):
+        model.predict(bare[:, :4])
+
+
+def test_positions_of_columns_are_checked(tmp_path):
+    columns = ColumnTransformer([("n", SimpleImputer(), ["b", "d"])])
+    model = saved(make_pipeline(columns, small()).fit(FRAME), tmp_path)
+    first, *others = model.views[0].chain
+    for places in ((1, 5), (1,), (1, 1)):
+        chain = (replace(first, places=places), *others)
+        powerkmeans.save(replace(model, views=(replace(model.views[0], chain=chain),)), tmp_path / "bad.npz")
+        with pytest.raises(ModelFileError, match="places must be those of its columns"):
+            powerkmeans.load(tmp_path / "bad.npz")
+        (tmp_path / "bad.npz").unlink()
+
+
+SIZES = ["small", "medium", "large"]
+ORDERED = pandas.DataFrame(
+    {
+        "a": ROWS[:, 0],
+        "size": pandas.Categorical(np.array(SIZES)[np.arange(60) // 20], categories=SIZES, ordered=True),
+        "stars": np.where(np.arange(60) % 7 == 0, np.nan, np.arange(60) % 5),
+    }
+)
+
+
+@pytest.mark.parametrize(
+    "encoder",
+    [
+        OrdinalEncoder(categories=[SIZES, [0, 1, 2, 3, 4, np.nan]], encoded_missing_value=-1),
+        OrdinalEncoder(encoded_missing_value=9, handle_unknown="use_encoded_value", unknown_value=-2),
+    ],
+    ids=["in order", "as they come"],
+)
+def test_ordered_categories_become_their_ranks(tmp_path, encoder):
+    columns = ColumnTransformer([("o", encoder, ["size", "stars"]), ("p", "passthrough", ["a"])])
+    pipeline = make_pipeline(columns, StandardScaler(), small()).fit(ORDERED)
+    model = saved(pipeline, tmp_path)
+    assert np.allclose(model.prepare(ORDERED), pipeline[:-1].transform(ORDERED))
+    assert np.array_equal(model.predict(ORDERED.astype({"size": str})), pipeline[-1].labels_)
+    new = ORDERED.assign(size="huge")
+    if encoder.handle_unknown == "error":
+        with pytest.raises(ValueError, match="Column 'size' has the category 'huge', which the fit did not have"):
+            model.predict(new)
+    else:
+        assert np.allclose(model.prepare(new), pipeline[:-1].transform(new))
+
+
+def test_gaps_among_ordered_categories_may_stay_for_an_imputer(tmp_path):
+    encoder = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan)
+    pipeline = make_pipeline(encoder, SimpleImputer(), small()).fit(ORDERED[["size", "stars"]])
+    model = saved(pipeline, tmp_path)
+    new = ORDERED[["size", "stars"]].assign(size=[*SIZES[:2], "huge", None] * 15)
+    assert np.allclose(model.prepare(new), pipeline[:-1].transform(new))
 
 
 CODES = pandas.DataFrame(

@@ -158,8 +158,8 @@ def _ordered(table: Table, view: PreparedView) -> Table:
     place = {label: index for index, label in enumerate(table.columns)}
     lacking = [label for label in view.given if label not in place]
     nobody_named = _nameless(table) or are_counted(view.given)
-    if lacking and nobody_named and len(table.columns) == len(view.given):
-        return replace(table, name=view.name, columns=view.given)
+    if lacking and nobody_named and len(table.columns) in (len(view.given), view.finder.among):
+        return replace(table.with_cells(view.finder(table.cells)), name=view.name)
     if lacking:
         hint = near(lacking[0], list(table.columns)) if len(lacking) == 1 else "."
         raise UserError(

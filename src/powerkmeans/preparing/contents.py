@@ -27,7 +27,7 @@ from powerkmeans.models.saving import PREPARATION
 from powerkmeans.preparing.operations import FUNCTIONS
 from powerkmeans.preparing.scaling import KINDS
 from powerkmeans.preparing.spelling import Kind
-from powerkmeans.preparing.words import UNSEEN
+from powerkmeans.preparing.words import ERROR, IGNORE, UNSEEN
 
 _HUGE, _TINY = float(np.finfo(np.float64).max), float(np.finfo(np.float64).tiny)
 
@@ -90,9 +90,15 @@ def _nested(value: Any, where: str, scope: Scope) -> None:
 
 
 _FIELDS: dict[str, dict[str, Check]] = {
-    "columns": {"columns": _tuple(text)},
+    "columns": {"columns": _tuple(text), "places": _tuple(integer(0)), "among": integer(0)},
     "read": {"kinds": _tuple(one_of(*Kind)), "spelling": _SPELLING},
     "indicators": {"levels": _tuple(_tuple(text)), "unseen": one_of(*UNSEEN)},
+    "ordinals": {
+        "levels": _tuple(_tuple(text)),
+        "unseen": one_of(IGNORE, ERROR),
+        "unknown": _measure,
+        "missing": _measure,
+    },
     "fill": {"values": _array("f"), "absent": flag},
     "fill_words": {"values": _tuple(text)},
     "fill_by_neighbours": {
@@ -112,7 +118,7 @@ _FIELDS: dict[str, dict[str, Check]] = {
 
 
 # fields with defaults that the first files of this version had not
-_LATER = ("unseen", "counts")
+_LATER = ("unseen", "counts", "places", "among")
 
 
 def _check_of(name: str) -> Callable[[Any, str], None]:

@@ -36,7 +36,7 @@ from powerkmeans.preparing.prepared import PreparedModel
 from powerkmeans.preparing.scaling import ROWS, scales_columns
 from powerkmeans.preparing.spelling import Kind, Spelling
 from powerkmeans.preparing.views import PreparedView
-from powerkmeans.preparing.words import IGNORE, Indicators, Read
+from powerkmeans.preparing.words import IGNORE, Indicators, Ordinals, Read
 from powerkmeans.support.values import path as check_path
 
 VERSION = 2
@@ -121,6 +121,8 @@ def _unpacked(entry: Any, where: str) -> Operation:
     if name == Read.name:
         values["kinds"] = tuple(Kind(kind) for kind in values["kinds"])
         values["spelling"] = Spelling(**values["spelling"])
+    if name == Columns.name:
+        _check_places(Columns(**values), where)
     if name == Beside.name:
         chains = values["chains"]
         values["chains"] = tuple(_chain(chain, f"{where}[{place}]") for place, chain in enumerate(chains))
@@ -129,6 +131,13 @@ def _unpacked(entry: Any, where: str) -> Operation:
             raise Flaw(f"{where}: every chain must say which columns it takes")
     operation: Operation = OPERATIONS[name](**values)
     return operation
+
+
+def _check_places(found: Columns, where: str) -> None:
+    """Hold the positions of columns in the table of a fit to their number."""
+    some = len(found.places) == len(found.columns) == len(set(found.places)) and max(found.places) < found.among
+    if found.places and not some:
+        raise Flaw(f"{where}.places must be those of its columns")
 
 
 def _chain(entries: Any, where: str) -> Chain:
@@ -163,7 +172,7 @@ def _lenient(operation: Operation) -> Operation:
         return replace(operation, counts=False)
     if isinstance(operation, Read):
         return replace(operation, kinds=tuple(k if k is Kind.CATEGORY else Kind.NUMBER for k in operation.kinds))
-    return replace(operation, unseen=IGNORE) if isinstance(operation, Indicators) else operation
+    return replace(operation, unseen=IGNORE) if isinstance(operation, (Indicators, Ordinals)) else operation
 
 
 def _check_views(views: tuple[PreparedView, ...], model: Any) -> None:

@@ -17,7 +17,7 @@ from sklearn.impute import KNNImputer
 from sklearn.preprocessing import normalize
 
 from powerkmeans.preparing.cells import Cells, are_counted, dense, is_sparse
-from powerkmeans.preparing.words import FillWords, Floats, Indicators, Read
+from powerkmeans.preparing.words import FillWords, Floats, Indicators, Ordinals, Read
 
 ROWS_AT_ONCE = 2**15
 
@@ -42,16 +42,22 @@ def applied(chain: Sequence[Operation], cells: Cells) -> Cells:
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns that a model knows, found by their names, or by position in a table without any."""
+    """The columns that a model knows, found by their names, or by position in a table without any.
+
+    places, among : where they stood among how many in the table of the fit, if that had others besides
+    """
 
     columns: tuple[str, ...]
+    places: tuple[int, ...] = ()
+    among: int = 0
     name: ClassVar[str] = "columns"
 
     def __call__(self, cells: Cells) -> Cells:
         width = len(self.columns)
         if not cells.named or not self._named:
-            if len(cells.columns) != width:
+            if len(cells.columns) not in (width, self.among):
                 raise ValueError(f"The table has {len(cells.columns)} columns, the model was fitted to {width}.")
+            cells = cells if len(cells.columns) == width else cells.take(self.places)
             return Cells(self.columns, cells.numbers, cells.words)
         places = {label: place for place, label in enumerate(cells.columns)}
         if len(places) < len(cells.columns):
@@ -256,7 +262,7 @@ class Beside:
         return Cells(columns, np.concatenate(numbers, axis=1), words)
 
 
-_OF_CELLS = (Columns, Take, Beside, Read, Indicators, FillWords)
+_OF_CELLS = (Columns, Take, Beside, Read, Indicators, Ordinals, FillWords)
 _OF_WORDS = {one.name for one in _OF_CELLS}
 OPERATIONS: dict[str, type[Any]] = {
     one.name: one

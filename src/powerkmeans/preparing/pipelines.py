@@ -35,7 +35,7 @@ from powerkmeans.preparing.operations import (
 )
 from powerkmeans.preparing.prepared import PreparedModel
 from powerkmeans.preparing.views import PreparedView
-from powerkmeans.preparing.words import ERROR, IGNORE, FillWords, Indicators
+from powerkmeans.preparing.words import ERROR, IGNORE, FillWords, Indicators, Ordinals
 from powerkmeans.support.values import path as check_path
 from powerkmeans.support.values import shown
 
@@ -51,8 +51,8 @@ def save(model: Any, path: str | os.PathLike[str], *, overwrite: bool = False) -
     model : estimator of powerkmeans, Pipeline that ends in one, or PreparedModel
         A fitted model. The steps of a :class:`sklearn.pipeline.Pipeline` may be scalers (``StandardScaler``,
         ``RobustScaler``, ``MinMaxScaler``, ``MaxAbsScaler``), ``Normalizer``, ``SimpleImputer``, ``KNNImputer``,
-        ``OneHotEncoder``, ``FunctionTransformer`` of a function of NumPy (``np.log1p``), ``PCA``,
-        ``TruncatedSVD``, selectors of columns, ``ColumnTransformer`` and other pipelines of these.
+        ``OneHotEncoder``, ``OrdinalEncoder``, ``FunctionTransformer`` of a function of NumPy (``np.log1p``),
+        ``PCA``, ``TruncatedSVD``, selectors of columns, ``ColumnTransformer`` and other pipelines of these.
     path : str or path
         The ``.npz`` file. It holds arrays and a JSON header, and no pickle.
     overwrite : bool, default=False
@@ -86,9 +86,29 @@ def prepared_pipeline(pipeline: Any) -> PreparedModel:
     estimator = pipeline.steps[-1][1]
     check_is_fitted(estimator)
     names, width = _columns_in(pipeline)
-    columns = tuple(map(str, range(width) if names is None else names))
-    view = PreparedView("X", _columns_out(pipeline), (Columns(columns), *_steps(pipeline.steps[:-1])))
+    columns = Columns(tuple(map(str, range(width) if names is None else names)))
+    chain = (columns, *_steps(pipeline.steps[:-1]))
+    view = PreparedView("X", _columns_out(pipeline), chain if names is None else _without_unused(chain))
     return PreparedModel(_of_arrays(estimator), (view,), named=names is not None)
+
+
+def _without_unused(chain: Chain) -> Chain:
+    """The same without the columns of the table that the first step leaves out."""
+    columns, first = chain[0], chain[1] if len(chain) > 1 else None
+    assert isinstance(columns, Columns)
+    parts = [chain[0] for chain in first.chains] if isinstance(first, Beside) else [first]
+    used = sorted({place for part in parts if isinstance(part, Take) for place in part.places})
+    if not used or len(used) == len(columns.columns):
+        return chain
+    kept = Columns(tuple(columns.columns[place] for place in used), tuple(used), len(columns.columns))
+    return (kept, _moved(first, {old: new for new, old in enumerate(used)}), *chain[2:])
+
+
+def _moved(operation: Any, places: dict[int, int]) -> Any:
+    """Columns taken from where they stand now."""
+    if isinstance(operation, Beside):
+        return Beside(tuple((_moved(take, places), *others) for take, *others in operation.chains))
+    return Take(tuple(places[place] for place in operation.places))
 
 
 def _of_arrays(estimator: Any) -> Any:
@@ -232,12 +252,27 @@ def _is_nan(value: Any) -> bool:
 
 
 def _one_hot(step: Any) -> Chain | None:
+    found = _levels(step)
+    if step.drop is not None or found is None:
+        return None
+    return (Indicators(found, ERROR if step.handle_unknown == "error" else IGNORE),)
+
+
+def _ordinal(step: Any) -> Chain | None:
+    found = _levels(step)
+    if found is None:
+        return None
+    if step.handle_unknown == "error":
+        return (Ordinals(found, ERROR, missing=float(step.encoded_missing_value)),)
+    return (Ordinals(found, IGNORE, float(step.unknown_value), float(step.encoded_missing_value)),)
+
+
+def _levels(step: Any) -> tuple[tuple[str, ...], ...] | None:
+    """The categories of an encoder as texts; None where some are put together, or cannot be told apart."""
     infrequent = step.min_frequency is not None or step.max_categories is not None
     found = tuple(tuple(_level(one) for one in levels) for levels in step.categories_)
     alike = any(len(set(levels)) < len(levels) for levels in found)  # with and without white space, None and NaN
-    if step.drop is not None or infrequent or alike:
-        return None
-    return (Indicators(found, ERROR if step.handle_unknown == "error" else IGNORE),)
+    return None if infrequent or alike else found
 
 
 def _level(category: Any) -> str:
@@ -274,6 +309,7 @@ _TRANSLATIONS: dict[str, Callable[[Any], Chain | None]] = {
     "SimpleImputer": _simple_imputer,
     "KNNImputer": _knn_imputer,
     "OneHotEncoder": _one_hot,
+    "OrdinalEncoder": _ordinal,
     "FunctionTransformer": _function,
     "PCA": _components,
     "TruncatedSVD": _components,

@@ -45,11 +45,16 @@ class PreparedView:
     chain: Chain
 
     @property
-    def given(self) -> tuple[str, ...]:
-        """The columns of the table that it is made of."""
+    def finder(self) -> Columns:
+        """What finds the columns of the table that it is made of."""
         first = self.chain[0]
         assert isinstance(first, Columns)
-        return first.columns
+        return first
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The columns of the table that it is made of."""
+        return self.finder.columns
 
     @property
     def spelling(self) -> Spelling:

@@ -94,10 +94,8 @@ class Indicators:
 
     def _indicated(self, texts: NDArray[Any], levels: tuple[str, ...], label: str) -> Floats:
         places = _places(texts, levels)
-        if self.unseen == ERROR and np.any(places < 0):
-            new = texts[np.argmin(places)]
-            what = f"the category {new!r}" if new else "missing cells"
-            raise ValueError(f"Column {label!r} has {what}, which the fit did not have.")
+        if self.unseen == ERROR:
+            _check_seen(texts, places, label)
         found = (places[:, None] == np.arange(len(levels))).astype(np.float64)
         if self.unseen == GAPS:
             found[places == _MISSING] = np.nan
@@ -112,6 +110,41 @@ class Indicators:
             if len(new):
                 found[label] = sorted(set(new.tolist()))
         return found
+
+
+@dataclass(frozen=True)
+class Ordinals:
+    """The rank of each category, for those that have an order.
+
+    levels : the categories of each column in their order; those that are missing in the fit are one of them, ""
+    unseen : of cells without any of them: they are ``unknown``, or an error
+    missing : what is missing in the fit too
+    """
+
+    levels: tuple[tuple[str, ...], ...]
+    unseen: str = ERROR
+    unknown: float = np.nan
+    missing: float = np.nan
+    name: ClassVar[str] = "ordinals"
+
+    def __call__(self, cells: Cells) -> Cells:
+        ranks = np.empty((len(cells), len(self.levels)))
+        for place, (label, levels) in enumerate(zip(cells.columns, self.levels, strict=True)):
+            texts = as_words(cells.column(place))
+            found = _places(texts, levels)
+            if self.unseen == ERROR:
+                _check_seen(texts, found, label)
+            gaps = (found >= 0) & (texts == "")
+            ranks[:, place] = np.where(gaps, self.missing, np.where(found < 0, self.unknown, found))
+        return cells.with_numbers(ranks)
+
+
+def _check_seen(texts: NDArray[Any], places: NDArray[np.intp], label: str) -> None:
+    """Reject cells that are none of the categories of the fit."""
+    if np.any(places < 0):
+        new = texts[np.argmin(places)]
+        what = f"the category {new!r}" if new else "missing cells"
+        raise ValueError(f"Column {label!r} has {what}, which the fit did not have.")
 
 
 def _places(texts: NDArray[Any], levels: tuple[str, ...]) -> NDArray[np.intp]:
