@@ -68,10 +68,10 @@ def test_nothing_stands_out_of_noise():
     assert choice.reason.startswith("No number of clusters from 2 to 6 stands out")
     stability = choice.table["stability"]
     assert choice.most_stable == choice.table["k"][np.argmax(stability)]
-    assert choice.reason.endswith(
+    assert (
         f"If there must be several, k={choice.most_stable} is the most stable: its clusters come back with an "
-        f"adjusted Rand index of {np.max(stability):.3f}."
-    )
+        f"adjusted Rand index of {np.max(stability):.3f}. This compares"
+    ) in choice.reason
 
 
 def test_several_views_with_gaps_and_noise():
@@ -399,6 +399,7 @@ def test_what_noise_varies_by_does_not_count():
     k, reason = recommend(criteria([0, 0.02, 0.03, 0.02, 0.01]))
     assert k == 1
     assert reason.startswith("No number of clusters from 2 to 4 stands out: what they explain of the data beyond")
+    assert "This compares numbers of clusters by cost; whether those of one number are apart" in reason
     assert recommend(criteria([0, 0.02, 0.03, 0.02, 0.01], deviation=0.001))[0] == 3
     assert recommend(criteria([0, -0.5, -0.3, -0.8, -0.9]))[0] == 1
 
@@ -461,4 +462,4 @@ def test_what_is_said_holds_and_excludes_nothing_else_that_is_said(gap):
     assert ("stands out" in reason or "do not stand out" in reason) == (k == 1)
     if k == 1 and len(gap) > 3:
         assert f"k={c.numbers[-2]} is the most stable: its clusters come back with" in reason
-        assert reason.endswith(f"{stability[-2]:.3f}.")
+        assert f"{stability[-2]:.3f}. This compares" in reason

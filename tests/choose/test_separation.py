@@ -55,6 +55,8 @@ def test_compact_clusters_and_shapes_are_more_separated():
         assert re.search(
             r"than those of noise of the same spread: .*%.*they come back \(agreement", result.sentence
         )
+        by = "neighbours" if result.within is None else "spread"
+        assert result.sentence.startswith(f"By their {by} the clusters are more separated")
     assert result.graph  # of moons, whose clusters are not compact
     assert result.within is None
     assert not found(moons, 2, feature_map="identity").separated  # cut across

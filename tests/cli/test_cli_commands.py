@@ -107,7 +107,7 @@ def test_choose_k_cuts_its_range_and_says_so(run, tmp_path):
     assert answer["notes"] == ["--max 20 is lowered to 5: half of the samples must be able to have two more."]
     assert answer["k"] == 1
     assert f"k={answer['most_stable']} is the most stable" in answer["reason"]
-    assert "\nNothing stands out\n" in run("choose-k", "few.csv", "--max", 5).out
+    assert "\nNo number of clusters stands out\n" in run("choose-k", "few.csv", "--max", 5).out
 
 
 def test_info(run):

@@ -229,6 +229,12 @@ def test_categories_do_not_tear_a_graph_apart(run, tmp_path):
         (["1,234,567", "2,345,678"], [], "'1,234,567' in line 2", "--thousands ,"),
         (["1.008,2", "976,9"], [], "'1.008,2' in line 2", "--decimal , --thousands ."),
         (["€ 1.234.567", "€ 180.500"], [], "'€ 1.234.567' in line 2", "--decimal , --thousands ."),
+        (
+            ["€ 180.500", "€ 950"],
+            [],
+            "x       '€ 180.500': thousands, or three decimals?",
+            "--decimal , --thousands .",
+        ),
         (["1", "don't know"], [], '"don\'t know" in line 3', '--na "don\'t know" if it means missing'),
         (["", ""], [], "nothing: every cell is missing", "--drop x"),
     ],
@@ -240,6 +246,26 @@ def test_what_would_help_a_column(run, tmp_path, column, options, holds, say):
     assert done.code == 3
     assert holds in done.error
     assert say in done.error
+
+
+@pytest.mark.parametrize(
+    ("cells", "options", "means"),
+    [
+        (["€ 180.500", "€ 95.250"], ["--decimal", ",", "--thousands", "."], [180500, 95250]),
+        (["€ 180.500", "€ 95.250"], ["--decimal", "."], [180.5, 95.25]),
+        (["€ 180.500", "€ 95.25"], [], [180.5, 95.25]),  # which can be decimals alone
+        (["$0.500", "$1.250"], [], [0.5, 1.25]),
+        (["180.500", "95.250"], [], [180.5, 95.25]),  # measurements may well have three decimals
+        (["18.500%", "9.250%"], [], [18.5, 9.25]),
+    ],
+)
+def test_amounts_that_are_asked_about_or_need_not_be(run, tmp_path, cells, options, means):
+    lines = [f'{int(a)};"{cells[i % 2]}"' for i, a in enumerate(VALUES[:, 0])]
+    (tmp_path / "t.csv").write_text("a;x\n" + "\n".join(lines), encoding="utf-8")
+    assert run("fit", "t.csv", "-k", 2, *options, *FAST).code == 0
+    model = powerkmeans.load(tmp_path / "out/model.npz")
+    scaled = next(one for one in model.views[0].chain if one.name == "affine")
+    assert scaled.centre[1] == pytest.approx(np.mean(means))
 
 
 def test_what_helps_several_columns_is_said_first(run, tmp_path):

@@ -84,18 +84,25 @@ def recommend(criteria: Criteria) -> tuple[int, str]:
     return criteria.numbers[best], " ".join(_reasons(criteria, best))
 
 
+# what a report measures of the clusters of a fit is something else
+_OF_NUMBERS = (
+    "This compares numbers of clusters by cost; whether those of one number are apart, by neighbours too, is told "
+    "by the report of a fit."
+)
+
+
 def _no_reason(criteria: Criteria) -> str:
     first, last = criteria.numbers[1], criteria.numbers[-2]
     best, stable = int(np.argmax(criteria.gap[1:-1])) + 1, most_stable(criteria)
     if first == last:
         return (
             f"{first} clusters do not stand out: {_why_none(criteria, best)}. They {_left(criteria, best)}; under "
-            f"resampling they {_return(criteria, best)}."
+            f"resampling they {_return(criteria, best)}. {_OF_NUMBERS}"
         )
     return (
         f"No number of clusters from {first} to {last} stands out: {_why_none(criteria, best)}. The best, "
         f"k={criteria.numbers[best]}, {_left(criteria, best, 's')}. If there must be several, "
-        f"k={criteria.numbers[stable]} is the most stable: its clusters {_return(criteria, stable)}."
+        f"k={criteria.numbers[stable]} is the most stable: its clusters {_return(criteria, stable)}. {_OF_NUMBERS}"
     )
 
 

@@ -105,10 +105,10 @@ class Separation(NamedTuple):
             *map(_percent, self.crossing[:2])
         )
         if self.within is None:
-            return f"{_MORE}: {crossing}{self._stability()}."
+            return f"By their neighbours the {_MORE}: {crossing}{self._stability()}."
         within = "{} of the spread stays within clusters (noise: {})".format(*map(_percent, self.within[:2]))
         return (
-            f"{_MORE}: {within}{self._stability()}."
+            f"By their spread the {_MORE}: {within}{self._stability()}."
             if self.separated
             else f"{_NO_MORE}: {crossing}, and {within}."
         )
@@ -125,7 +125,7 @@ class Separation(NamedTuple):
         return f"; but with {left_out} other clusters come back {agreed}"
 
 
-_MORE = "The clusters are more separated than those of noise of the same spread"
+_MORE = "clusters are more separated than those of noise of the same spread"
 _NO_MORE = "The clusters are no more separated than those of noise of the same spread"
 
 

@@ -131,8 +131,8 @@ def cluster_profiles(X: Any, labels: NDArray[Any], n_clusters: int, names: tuple
     return profiles
 
 
-def view_table(estimator: Any, X: Any, names: tuple[str, ...]) -> dict[str, Any]:
+def view_table(estimator: Any, X: Any, names: tuple[str, ...], weight: Any = None) -> dict[str, Any]:
     """What each view contributes, as lists."""
-    table = dict(explain_views(estimator, X))
+    table = dict(explain_views(estimator, X, sample_weight=weight))
     table["view"] = np.array(names, dtype=object)
     return {name: column.tolist() for name, column in table.items()}

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from powerkmeans.cli.columns import Chosen, Named, cut_views, parse_views
 from powerkmeans.cli.errors import UserError, counted, listed, usage
@@ -17,6 +18,7 @@ from powerkmeans.cli.samples import Samples, align, check_coverage, check_values
 from powerkmeans.cli.table import Choose, OnRead, Request, Table
 from powerkmeans.cli.terminal import Terminal
 from powerkmeans.cli.troubles import check_columns, is_category, looks_like_ids, quoted
+from powerkmeans.cli.weights import with_weights
 from powerkmeans.inputs.metric import EUCLIDEAN
 from powerkmeans.preparing.cells import Cells
 from powerkmeans.preparing.scaling import AUTO, NONE, ROWS, STANDARD, Scaling, scales_columns
@@ -40,6 +42,7 @@ class InputOptions:
     data: tuple[str, ...]
     id_column: str | None = None
     id_optional: bool = False
+    weight: str | None = None
     view: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
@@ -108,6 +111,11 @@ class Inputs:
         return len(self.views) > 1
 
     @property
+    def weight(self) -> NDArray[np.float64] | None:
+        """What each sample counts, None if they count alike."""
+        return self.samples.weight
+
+    @property
     def labels(self) -> dict[str, tuple[str, ...]] | None:
         """The names of the columns of X by view, None if they have none but their numbers."""
         return {view.name: view.columns for view in self.views} if self.named else None
@@ -121,23 +129,27 @@ def read_inputs(options: InputOptions, terminal: Terminal) -> Inputs:
     """Read the files, make views of them, check and prepare them."""
     views = parse_views(options.view)
     files = named_files(options.data)
+    if options.weight is not None and options.weight == options.id_column:
+        raise usage(f"--id and --weight both name {options.weight!r}.")
     if views and len(files) > 1:
         raise usage("--view cuts one table into views; of several files each is a view already.")
 
     chosen_columns, unused = Chosen(options.columns, options.drop), list[str]()
 
     def choose(header: Sequence[str], source: str) -> list[int]:
-        kept = chosen_columns.places(header, source)
+        weight = [header.index(options.weight)] if options.weight in header else []
+        kept = [place for place in chosen_columns.places(header, source) if place not in weight]
         if not views:
-            return kept
+            return sorted([*kept, *weight])
         groups = cut_views(views, [header[place] for place in kept], source)
         used = sorted(kept[place] for places in groups.values() for place in places)
         unused.extend(header[place] for place in kept if place not in set(used))
-        return used
+        return sorted([*used, *weight])
 
     tables = read_tables(files, options, choose, terminal)
     chosen_columns.check()
     named = any(table.cells.named for table in tables)
+    tables = with_weights(tables, options.weight, options.spelling)
     if views:
         if len(tables) > 1:
             raise usage(f"{files[0].source} holds several tables; --view cuts one. Choose it with --array.")
@@ -150,7 +162,8 @@ def _prepared(tables: list[Table], options: InputOptions, unused: list[str], *, 
     notes = [f"{counted(len(unused), 'column')} in no view and not used: {listed(unused)}."] if unused else []
     tables, kinds, more = decided(tables, options)
     several = len(tables) > 1
-    check_columns(tables, kinds, options.spelling, fills=options.impute is not None)
+    spelt = options.decimal is not None or options.thousands is not None
+    check_columns(tables, kinds, options.spelling, fills=options.impute is not None, spelt=spelt)
     for table in tables:
         check_values(table, rows_may_lack=several or options.impute == DROP_ROWS)
     samples = align(tables)
@@ -354,6 +367,7 @@ def tell_input(inputs: Inputs, reading: InputOptions, terminal: Terminal) -> Non
     read = f"{counted(samples.n_samples, 'sample')}, {counted(inputs.n_columns, 'column')}{views}"
     done = [f"rows add up to {reading.total:g}"] if reading.total is not None else []
     done += ["logarithms"] if reading.log else []
+    done += [f"weighted by {reading.weight}"] if reading.weight is not None else []
     done += ["missing cells filled"] if reading.impute not in (None, DROP_ROWS) else []
     terminal.say("; ".join([read, *done, _SCALING_WORDS[inputs.scale]]))
     for note in inputs.notes:

@@ -153,7 +153,7 @@ def fit_estimator(
     watched = listening(FitListener(bar, n_samples))
     with bar, terminal.hearing_warnings(), watched, calling_columns(inputs.labels):
         bar.wait("preparing")
-        return fitted(estimator, inputs.X, **_files(checkpoint))
+        return fitted(estimator, inputs.X, inputs.weight, **_files(checkpoint))
 
 
 def _files(checkpoint: str | None) -> dict[str, str]:
@@ -163,10 +163,10 @@ def _files(checkpoint: str | None) -> dict[str, str]:
     return {"resume_from" if begun else "checkpoint": checkpoint}
 
 
-def fitted(estimator: Any, X: Any, **files: str) -> Any:
+def fitted(estimator: Any, X: Any, weight: Any = None, **files: str) -> Any:
     """Fit; what the library has to say against the data is the user's to mend."""
     try:
-        return estimator.fit(X, **files)
+        return estimator.fit(X, sample_weight=weight, **files)
     except (ValueError, TypeError) as error:
         raise UserError(in_options(str(error))) from error
     except MemoryError as error:

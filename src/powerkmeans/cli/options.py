@@ -33,7 +33,7 @@ class FeatureMapChoice(click.Choice[str]):
 
 # where options stand in the help, by the names of their parameters; others come first
 SECTIONS = {
-    "Reading": "id_column array columns drop drop_text view float32 delimiter decimal thousands na header "
+    "Reading": "id_column weight array columns drop drop_text view float32 delimiter decimal thousands na header "
     "encoding",
     "Preparing": "impute encode encode_text total log scale",
     "Clustering": "feature_map kernel metric bandwidth n_components n_neighbors rows_per_landmark membership "
@@ -178,6 +178,12 @@ view_options = _all(
         help="Columns by mean and deviation (standard), by median and quartiles (robust), or as they are (none); "
         "rows: to unit length, which is --scale none --metric cosine. auto is standard, but none for obsm.",
     ),
+)
+
+weight_option = click.option(
+    "--weight",
+    metavar="COLUMN",
+    help="The column that says how much each row counts: numbers from 0 on. It is no part of what is clustered.",
 )
 
 metric_option = click.option(

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from powerkmeans.cli.columns import cut_views
 from powerkmeans.cli.errors import UserError, counted, listed
 from powerkmeans.cli.table import Ids, Table
+from powerkmeans.cli.weights import joined_weights
 from powerkmeans.preparing.cells import Cells
 
 
@@ -24,6 +25,7 @@ class Samples:
     n_samples : how many there are
     everyone, kept : where some rows were left out, the ids of all, and which rows are the samples
     n_rows : how many rows were read
+    weight : what each sample counts, None if they count alike
     """
 
     views: dict[str, Cells | None]
@@ -33,6 +35,7 @@ class Samples:
     everyone: Ids | None = None
     kept: NDArray[np.intp] | None = None
     n_rows: int = 0
+    weight: NDArray[np.float64] | None = None
 
     def coverage(self, view: str) -> float:
         """The share of the samples that have a view."""
@@ -43,8 +46,8 @@ class Samples:
         """Some of the samples; the others have rows in the answers, which stay empty."""
         ids = None if self.ids is None else self.ids._replace(values=self.ids.values[rows])
         views = {name: None if cells is None else cells.rows(rows) for name, cells in self.views.items()}
-        kept = np.flatnonzero(rows)
-        return Samples(views, ids, len(kept), (*self.notes, note), self.ids, kept, self.n_samples)
+        kept, weight = np.flatnonzero(rows), None if self.weight is None else self.weight[rows]
+        return Samples(views, ids, len(kept), (*self.notes, note), self.ids, kept, self.n_samples, weight)
 
     def name_of(self, sample: int) -> Any:
         """The id of a sample, or the number of its row."""
@@ -105,18 +108,22 @@ def align(tables: Sequence[Table]) -> Samples:
     first = tables[0]
     if first.ids is None or all(_same_ids(first, table) for table in tables):
         _check_lengths(tables)
-        return Samples({t.name: t.cells for t in tables}, first.ids, len(first), notes, n_rows=len(first))
+        n = len(first)
+        weight = joined_weights(tables, [slice(None)] * len(tables), n)
+        return Samples({t.name: t.cells for t in tables}, first.ids, n, notes, n_rows=n, weight=weight)
     place: dict[str, int] = {}
     for table in tables:
         for value in _ids(table).values:
             place.setdefault(value, len(place))
     _check_overlap(tables)
-    views = {t.name: t.cells.spread([place[v] for v in _ids(t).values], len(place)) for t in tables}
+    rows = [[place[value] for value in _ids(table).values] for table in tables]
+    views = {t.name: t.cells.spread(where, len(place)) for t, where in zip(tables, rows, strict=True)}
+    weight = joined_weights(tables, rows, len(place))
     integers = all(_ids(table).integers for table in tables)
     ids = Ids(first.ids.column, np.array(list(place), dtype=object), integers)
     lacking = {table.name: len(place) - len(table) for table in tables if len(table) < len(place)}
     notes += tuple(f"View {name!r} lacks {count} of {len(place)} samples." for name, count in lacking.items())
-    return Samples(dict(views), ids, len(place), notes, n_rows=len(place))
+    return Samples(dict(views), ids, len(place), notes, n_rows=len(place), weight=weight)
 
 
 def check_coverage(samples: Samples) -> None:

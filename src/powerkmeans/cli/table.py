@@ -75,7 +75,7 @@ class Table:
     ``source`` is what messages call it. ``lines`` has the line of the file that each row stands in, for text.
     ``words`` has the columns that are no numbers, by position, with "" for what is missing.
     ``scaled`` tells whether columns are to be scaled if nobody says: components have one unit, and their spread
-    tells what they are worth.
+    tells what they are worth. ``weight`` has what each row counts, if the file says so.
     """
 
     name: str
@@ -87,6 +87,7 @@ class Table:
     notes: tuple[str, ...] = ()
     words: Mapping[int, Words] = field(default_factory=dict)
     scaled: bool = True
+    weight: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         return len(self.values)

@@ -15,7 +15,7 @@ from powerkmeans.cli.errors import UserError, counted
 from powerkmeans.cli.reading.text import why_no_number
 from powerkmeans.cli.samples import is_full
 from powerkmeans.cli.table import Table
-from powerkmeans.preparing.spelling import Kind, Spelling, kind_of
+from powerkmeans.preparing.spelling import PLAIN, Kind, Spelling, kind_of
 
 # more categories than these, or as many as half of the rows, are texts or names
 MOST_LEVELS = 50
@@ -23,6 +23,7 @@ _MOST_SHOWN, _WIDEST = 20, 48
 _FILL = "--impute median"
 _OTHER_DATE = re.compile(r"[0-9]{1,4}[./-][0-9]{1,2}[./-][0-9]{2,4}( .*)?")
 _PLAIN = re.compile(r"[\w.:,+-]+")
+_EITHER = re.compile(r"(^|[^0-9.])[1-9][0-9]{0,2}\.[0-9]{3}($|[^0-9.eE])")
 _POINTS = re.compile(r"[0-9]\.[0-9]{3}[.,][0-9]")
 _MEASURE = re.compile(r"(.*[0-9]) ?([^\W\d]\S*)")
 
@@ -42,14 +43,23 @@ def is_category(texts: NDArray[Any]) -> bool:
 
 
 def check_columns(
-    tables: Sequence[Table], kinds: Mapping[str, Mapping[str, Kind | None]], spelling: Spelling, *, fills: bool
+    tables: Sequence[Table],
+    kinds: Mapping[str, Mapping[str, Kind | None]],
+    spelling: Spelling,
+    *,
+    fills: bool,
+    spelt: bool = True,
 ) -> None:
-    """Reject words and gaps that nobody said what to do with, all in one message."""
+    """Reject words and gaps that nobody said what to do with, all in one message.
+
+    ``fills``, ``spelt`` : whether somebody said what gaps are filled with, and what stands before decimals
+    """
     messages = []
     for table in tables:
         several = len(tables) > 1
         words = [label for label, kind in kinds[table.name].items() if kind is None]
         found = [_about_words(table, label, spelling) for label in words]
+        found += [] if spelt else _of_either(table, kinds[table.name])
         if not fills:
             gaps = _about_gaps(table, several=several)
             found = [_with_gaps(one, gaps.pop(one.column, None)) for one in found] + list(gaps.values())
@@ -71,6 +81,18 @@ def _about_words(table: Table, label: str, spelling: Spelling) -> Trouble:
     if 2 * int(np.sum(np.isin(filled, odd))) <= len(filled) or _way_to_numbers(odd, spelling):
         return _spoilt(table, label, texts, odd, spelling)
     return _of_words(table, label, texts, spelling)
+
+
+def _of_either(table: Table, kinds: Mapping[str, Kind | None]) -> list[Trouble]:
+    """Amounts such as € 180.500, whose points may stand before decimals or between thousands."""
+    found = []
+    for label, kind in kinds.items():
+        texts = table.words_of(label) if kind is Kind.NUMBER else ()
+        pointed = [text for text in texts if "." in text]
+        if pointed and all(_EITHER.search(text) for text in pointed) and PLAIN.unit(pointed[0]) not in ("", "%"):
+            holds = f"{pointed[0]!r}: thousands, or three decimals?"
+            found.append(Trouble(label, holds, "--decimal , --thousands . or, for decimals, --decimal ."))
+    return found
 
 
 def _of_words(table: Table, label: str, texts: NDArray[Any], spelling: Spelling) -> Trouble:

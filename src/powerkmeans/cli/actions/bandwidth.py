@@ -72,7 +72,7 @@ def measured(inputs: Inputs, kernel: str, metric: Any, seed: int) -> list[dict[s
         near, tenth = _neighbours(rows, distance, seed)
         lines.append({"view": name, "columns": values.shape[1], "nearest": near, "tenth": tenth})
     for choice in ("median", "scale") if distance == "euclidean" else ("median",):
-        widths = _chosen_widths(model.set_params(bandwidth=choice), arrays, seed)
+        widths = _chosen_widths(model.set_params(bandwidth=choice), arrays, inputs.weight, seed)
         for line, value in zip(lines, widths, strict=True):
             line[choice] = value
     return [{"scale": None, **line} for line in lines]
@@ -89,10 +89,12 @@ def _metrics(model: MultiViewPowerKMeans, names: tuple[str, ...]) -> list[str]:
         raise UserError(in_options(str(error))) from error
 
 
-def _chosen_widths(model: MultiViewPowerKMeans, arrays: dict[str, Any], seed: int) -> list[float | None]:
+def _chosen_widths(
+    model: MultiViewPowerKMeans, arrays: dict[str, Any], weight: Any, seed: int
+) -> list[float | None]:
     """The bandwidths that a fit takes; None for a view that is constant."""
     try:
-        views, _ = check_several_views(model, arrays)
+        views, _ = check_several_views(model, arrays, weight)
         prepared = make_task(views, _settings(model), draw_seed(seed)).prepared
     except ValueError as error:
         raise UserError(in_options(str(error))) from error

@@ -37,7 +37,7 @@ def run(options: dict[str, Any]) -> None:
         return
     about = f"{inputs.samples.n_samples:,} samples · {k_min} to {most} clusters · the higher the score, the better"
     table = _table(found.table, found.k)
-    result = heading(f"k = {found.k}" if found.k > 1 else "Nothing stands out"), paragraph(reason)
+    result = heading(f"k = {found.k}" if found.k > 1 else "No number of clusters stands out"), paragraph(reason)
     terminal.show(heading("Numbers of clusters", about), table, "", *result, "")
 
 
@@ -51,7 +51,8 @@ def _compare(inputs: Inputs, parameters: dict[str, Any], k_min: int, k_max: int,
         bar.wait(f"{k_min} to {k_max} clusters")
         warnings.filterwarnings("ignore", "k_max=")  # the table tells, and a note in words of the command
         try:
-            return choose_k(inputs.X, k_min, k_max, random_state=seed, progress=_on(bar), **parameters)
+            given = parameters | {"sample_weight": inputs.weight, "random_state": seed}
+            return choose_k(inputs.X, k_min, k_max, progress=_on(bar), **given)
         except (ValueError, TypeError) as error:
             raise UserError(in_options(str(error))) from error
 

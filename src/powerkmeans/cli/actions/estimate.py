@@ -105,8 +105,9 @@ def _probe(inputs: Inputs, parameters: dict[str, Any], n_rows: int) -> Probe:
     rng = np.random.default_rng(0)
     rows = np.sort(rng.choice(inputs.samples.n_samples, n_rows, replace=False))
     X = rows_of(inputs.X, rows)
+    weight = None if inputs.weight is None else inputs.weight[rows]
     start = time.perf_counter()
-    model = fitted((MultiViewPowerKMeans if inputs.several else KernelPowerKMeans)(**parameters), X)
+    model = fitted((MultiViewPowerKMeans if inputs.several else KernelPowerKMeans)(**parameters), X, weight)
     return Probe(n_rows, time.perf_counter() - start, model)
 
 

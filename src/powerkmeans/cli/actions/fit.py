@@ -135,7 +135,8 @@ def about_counts(estimator: Any, inputs: Inputs, reading: InputOptions) -> list[
     for cells in inputs.samples.views.values():
         assert cells is not None
         present = ~np.any(np.isnan(cells.numbers), axis=1)
-        found.append(about_totals(cells.numbers[present], estimator.labels_[present]))
+        weight = None if inputs.weight is None else inputs.weight[present]
+        found.append(about_totals(cells.numbers[present], estimator.labels_[present], weight))
     return [in_options(text[0].upper() + text[1:]) for text in found if text is not None]
 
 
@@ -156,7 +157,7 @@ def described(
         threshold = share_threshold(scores, outliers) if scored else None
         labels = without_noise(estimator.labels_, scores, threshold)
         found = {
-            "views": view_table(estimator, inputs.X, names),
+            "views": view_table(estimator, inputs.X, names, inputs.weight),
             "units": inputs.units,
             "profiles": cluster_profiles(inputs.X, estimator.labels_, n_clusters, names),
             "sizes": np.bincount(labels[labels >= 0], minlength=n_clusters),

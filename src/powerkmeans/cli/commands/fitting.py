@@ -14,6 +14,7 @@ from powerkmeans.cli.options import (
     model_argument,
     model_options,
     view_options,
+    weight_option,
 )
 
 
@@ -87,6 +88,7 @@ clusters_option = click.option(
     "--dry-run", is_flag=True, help="Check the input; tell shape, memory and time to expect. Write nothing."
 )
 @file_options
+@weight_option
 @view_options
 @model_options
 @common_options
@@ -163,6 +165,7 @@ def explain(**options: Any) -> None:
 @click.option("--min", "k_min", type=click.IntRange(2), default=2, show_default=True, help="Fewest clusters.")
 @click.option("--max", "k_max", type=click.IntRange(2), default=20, show_default=True, help="Most clusters.")
 @file_options
+@weight_option
 @view_options
 @model_options
 @common_options

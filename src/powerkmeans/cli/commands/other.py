@@ -16,6 +16,7 @@ from powerkmeans.cli.options import (
     metric_option,
     seed_option,
     view_options,
+    weight_option,
 )
 
 
@@ -45,6 +46,7 @@ def evaluate(**options: Any) -> None:
 @click.option("--kernel", type=click.Choice(KERNELS), default="rbf", show_default=True, help="The kernel.")
 @metric_option
 @file_options
+@weight_option
 @view_options
 @seed_option
 @common_options
