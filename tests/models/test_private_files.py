@@ -85,6 +85,9 @@ def test_labels_can_be_left_out(feature_map, tmp_path):
     assert np.load(tmp_path / "model.npz")["labels"].shape == (0,)
     loaded = powerkmeans.load(tmp_path / "model.npz")
     assert loaded.labels_.shape == (0,)
+    assert "medoids" not in np.load(tmp_path / "model.npz")  # which are numbers of rows
+    with pytest.raises(AttributeError, match="saved without labels"):
+        loaded.medoid_indices_  # noqa: B018
     assert loaded.n_samples_seen_ == len(X)
     assert loaded.predict(X).tolist() == model.labels_.tolist()
     assert len(model.labels_) == len(X)

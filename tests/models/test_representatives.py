@@ -10,6 +10,7 @@ import powerkmeans
 from helpers import blobs, make_present, quick
 from powerkmeans import MultiViewPowerKMeans, open_source
 from powerkmeans.engines import NumpyOptions
+from powerkmeans.exceptions import ModelFileError
 
 X, _ = blobs(spread=1.0)
 WEIGHT = np.random.default_rng(0).integers(0, 3, len(X)).astype(float)
@@ -36,6 +37,43 @@ def test_they_are_what_their_definition_says(model):
         assert model.medoid_indices(X, **given).tolist() == expected_medoids(model, X, weight)
         np.testing.assert_allclose(model.cluster_means(X, **given), expected_means(model.labels_, X, weight, 3))
     assert model.labels_[model.medoid_indices(X)].tolist() == [0, 1, 2]
+
+
+def test_a_fit_knows_its_own_medoids(model, tmp_path):
+    expected = model.medoid_indices(X)
+    assert model.medoid_indices_.tolist() == expected.tolist()
+    model.save(tmp_path / "model.npz")
+    assert powerkmeans.load(tmp_path / "model.npz").medoid_indices_.tolist() == expected.tolist()
+    if model.feature_map != "graph":  # whose rows amid a cluster are equally near, to rounding
+        plain = quick(3, feature_map=model.feature_map, engine="numpy", random_state=0).fit(X)
+        assert plain.medoid_indices_.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("feature_map", ["identity", "rff"])
+def test_medoids_of_a_fit_are_of_rows_that_count(feature_map, monkeypatch):
+    monkeypatch.setattr("powerkmeans.compute.rows.rows_per_block", lambda *_, **__: 7)
+    order = np.argsort(X[:, 0])  # so that blocks lack clusters
+    model = quick(4, feature_map=feature_map, random_state=0).fit(X[order], sample_weight=WEIGHT[order])
+    expected = model.medoid_indices(X[order], sample_weight=WEIGHT[order])
+    assert model.medoid_indices_.tolist() == expected.tolist()
+    assert np.all(WEIGHT[order][expected] > 0)
+
+
+def test_medoids_are_not_told_where_they_are_not_known(tmp_path):
+    with pytest.raises(AttributeError, match="not fitted"):
+        quick(3).medoid_indices_  # noqa: B018
+    model = quick(3, feature_map="identity", random_state=0).fit(X)
+    model.save(tmp_path / "model.npz")
+    model.partial_fit(X)
+    with pytest.raises(AttributeError, match=r"learnt from a stream since .* Use medoid_indices\(X\)"):
+        model.medoid_indices_  # noqa: B018
+    assert not hasattr(model, "medoid_indices_")
+    with np.load(tmp_path / "model.npz") as file:
+        arrays = dict(file)
+    arrays["medoids"] = arrays["medoids"] + len(X)
+    np.savez(tmp_path / "bad.npz", **arrays)
+    with pytest.raises(ModelFileError, match="'medoids' names a row that there is not"):
+        powerkmeans.load(tmp_path / "bad.npz")
 
 
 def test_empty_clusters_and_equal_rows(model):

@@ -356,3 +356,31 @@ def test_a_preparation_is_never_lost(tmp_path):
     assert (tmp_path / "again.npz").read_bytes() == (tmp_path / "model.npz").read_bytes()
     powerkmeans.save(pipeline[-1], tmp_path / "alone.npz")
     assert isinstance(powerkmeans.load(tmp_path / "alone.npz"), KernelPowerKMeans)
+
+
+def test_rows_and_means_for_each_cluster_in_the_users_own_table(tmp_path):
+    rows = pandas.DataFrame(ROWS, columns=list("abcd"))
+    scaled = make_pipeline(StandardScaler(), small()).fit(rows)
+    model = saved(scaled, tmp_path)
+    assert model.medoid_indices(ROWS).tolist() == model.medoid_indices_.tolist()
+    assert model.medoid_indices_.tolist() == scaled[-1].medoid_indices_.tolist()
+    means = [ROWS[model.labels_ == cluster].mean(axis=0) for cluster in range(3)]
+    assert np.allclose(model.cluster_means(rows), means)
+    gaps = np.vstack([np.full((1, 4), np.nan), ROWS])
+    with pytest.warns(UserWarning, match="1 of 61 rows .* first is row 0: they stand for no cluster"):
+        assert model.medoid_indices(gaps).tolist() == (model.medoid_indices_ + 1).tolist()
+    with pytest.warns(UserWarning, match="they count for no cluster"):
+        assert np.allclose(model.cluster_means(gaps), means)
+    table = saved(table_pipeline().fit(FRAME), tmp_path, "table.npz")
+    means = table.cluster_means(FRAME)  # of columns that the steps made
+    assert means.shape == (3, len(table.views[0].columns))
+    assert np.allclose(means, table.estimator.cluster_means(table.prepare(FRAME)))
+
+
+def test_a_notebook_shows_columns_and_clusters(tmp_path):
+    model = saved(make_pipeline(StandardScaler(), small()).fit(FRAME[["a", "b"]].dropna()), tmp_path)
+    object.__setattr__(model.views[0], "name", "<b>")
+    shown = model._repr_html_()
+    assert "&lt;b&gt;: a, b" in shown
+    assert "KernelPowerKMeans" in shown
+    assert "cluster</th>" in shown

@@ -230,6 +230,17 @@ class PowerKMeansBase(
         with at_cluster(self.engine):
             return medoid_indices(self._fit.model, with_known_chunks(views), self.engine)
 
+    @property
+    def medoid_indices_(self) -> Array:
+        """The training row nearest to each centroid, as ``fit`` found it."""
+        check_is_fitted(self)  # whose error is an AttributeError
+        if self._fit.medoids is None:
+            raise AttributeError(
+                "medoid_indices_ is not known: the model has learnt from a stream since it was fitted, or was "
+                "saved without labels or by an earlier version. Use medoid_indices(X) with rows of your choice."
+            )
+        return self._fit.medoids
+
     def _means(self, views: Views) -> dict[str, Array]:
         with at_cluster(self.engine):
             means = cluster_means(self._fit.model, with_known_chunks(views), self.engine)

@@ -163,7 +163,11 @@ class KernelPowerKMeans(SingleViewAnswers):
     cluster_centers_ : ndarray of shape (n_clusters, n_outputs)
         Centroids in feature space; for ``feature_map="exact"`` the weights of the training samples that make
         each up. Clusters without samples come last. :meth:`cluster_means` has means in the columns of the data,
-        :meth:`medoid_indices` a sample for each cluster.
+        ``medoid_indices_`` a sample for each cluster.
+    medoid_indices_ : ndarray of shape (n_clusters,), int64
+        The training row nearest to each centroid, of those of positive weight in its cluster; -1 where it
+        has none. Found in the pass that labels rows, in their precision. Not there after ``partial_fit`` has gone
+        on from a fit, nor in files that were saved without labels; :meth:`medoid_indices` takes any rows.
     view_weights_ : ndarray of shape (1,)
         Weight of each view: 1 for the only one.
     view_names_in_ : ndarray of shape (1,)

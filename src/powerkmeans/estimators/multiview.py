@@ -143,7 +143,9 @@ class MultiViewPowerKMeans(SeveralViewsAnswers):
         Cluster of each training sample, the heaviest is 0; with a table for ``init`` as it numbers them.
     cluster_centers_ : list of ndarray of shape (n_clusters, n_outputs of the view)
         Centroids in the feature space of each view. Clusters without samples come last. :meth:`cluster_means` has
-        means in the columns of the data, :meth:`medoid_indices` a sample for each cluster.
+        means in the columns of the data, ``medoid_indices_`` a sample for each cluster.
+    medoid_indices_ : ndarray of shape (n_clusters,), int64
+        The training sample nearest to each centroid over all views; see :class:`KernelPowerKMeans`.
     view_weights_ : ndarray of shape (n_views,)
         Weight of each view; 0 for one that is constant.
     view_names_in_ : ndarray of shape (n_views,)

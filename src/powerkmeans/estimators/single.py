@@ -63,8 +63,8 @@ class SingleViewAnswers(PowerKMeansBase):
         """Return for each cluster the index of the row of ``X`` that stands for it.
 
         It is the one nearest to the centroid in feature space among the cluster's own rows, the first of equals;
-        -1 where the cluster has no row of positive weight. With the training rows,
-        ``X[model.medoid_indices(X)]`` is a real sample for each cluster.
+        -1 where the cluster has no row of positive weight. Of the training rows ``medoid_indices_`` are known:
+        ``X[model.medoid_indices_]`` is a real sample for each cluster.
         """
         return self._medoids(self._new(X, sample_weight))
 

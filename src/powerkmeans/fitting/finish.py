@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -16,11 +16,12 @@ from powerkmeans.fitting.runs import Run
 from powerkmeans.fitting.task import Task
 from powerkmeans.models.answers import used_statistics
 from powerkmeans.models.model import FitResult, Model, Stream
+from powerkmeans.models.representatives import NearestRows, labels_and_nearest
 from powerkmeans.objective.block import PassInput, block_labels, prepare
 from powerkmeans.objective.updates import about_origin, objective_value
 from powerkmeans.solver.mm import count_apart, spread_within
 from powerkmeans.support.memory import FEW_ENTRIES
-from powerkmeans.types import Array, Engine, Iteration, Parameters, PassStatistics, SolverResult, Sums, Views
+from powerkmeans.types import Array, Engine, Iteration, Parameters, PassStatistics, SolverResult, Views
 
 
 class Fitted(NamedTuple):
@@ -38,7 +39,7 @@ class Fitted(NamedTuple):
 def finish(views: Views, task: Task, runs: list[Run], best: int, critical: float | None) -> Fitted:
     """Label the samples by the run that is kept, number its clusters, the largest first, and measure its state."""
     found = runs[best].found
-    order, labels, drawn, n_used = _ordered(task, found)
+    order, labels, drawn, tally = _ordered(task, found)
     parameters = Parameters(found.parameters.centers[order], found.parameters.view_weights)
     model = _model(views, task, parameters, found.s)
     final = _last_pass(task, model)
@@ -46,10 +47,11 @@ def finish(views: Views, task: Task, runs: list[Run], best: int, critical: float
     result = FitResult(
         model=model,
         labels=labels,
+        medoids=tally.row[order].astype(np.int64),
         objective=objective_value(float(final.loss), parameters, problem),
         inertia=float(final.hard_cost),
         bandwidths=task.prepared.bandwidths,
-        n_used=n_used,
+        n_used=int(np.sum(tally.count > 0)),
         n_apart=count_apart(parameters, problem, spread_within(final, parameters, problem)),
         history=reordered(found.history, order),
         restarts=tuple(run.summary for run in runs),
@@ -61,16 +63,21 @@ def finish(views: Views, task: Task, runs: list[Run], best: int, critical: float
 
 
 @dataclass
-class Tally(Sums):
-    """How many samples each cluster has, and what they weigh."""
+class Tally(NearestRows):
+    """How many samples each cluster has, what they weigh, and which is nearest to its centroid."""
 
     count: Array
     weight: Array
 
+    def __iadd__(self, other: Self) -> Self:
+        super().__iadd__(other)
+        self.count, self.weight = self.count + other.count, self.weight + other.weight
+        return self
+
 
 @told_part("labels of all rows")
-def _ordered(task: Task, found: SolverResult) -> tuple[Array, Array, Array, int]:
-    """Which centroid comes where, labels by their new places, those of drawn rows, and how many have samples.
+def _ordered(task: Task, found: SolverResult) -> tuple[Array, Array, Array, Tally]:
+    """Which centroid comes where, labels by their new places, those of drawn rows, and what clusters have.
 
     Where rows are elsewhere there are no labels yet: whoever asks for them makes them.
     """
@@ -80,8 +87,8 @@ def _ordered(task: Task, found: SolverResult) -> tuple[Array, Array, Array, int]
         labels, tally = np.empty(0, dtype=np.int32), engine.on_parts(_tallied, inputs)
         firsts = map_rows(_drawn_rows(task), block_labels, inputs)
     else:
-        labels = map_rows(engine, block_labels, inputs)
-        tally = _tally(labels, task.prepared.views.weight, len(found.parameters.centers))
+        labels, nearest = labels_and_nearest(engine, inputs)
+        tally = _tally(labels, task.prepared.views.weight, nearest)
         firsts = labels[task.prepared.sample.rows]
     used = tally.count > 0
     if isinstance(task.settings.init, str):
@@ -91,12 +98,12 @@ def _ordered(task: Task, found: SolverResult) -> tuple[Array, Array, Array, int]
     places = np.argsort(order).astype(labels.dtype)
     for part in _pieces(len(labels)):
         labels[part] = places[labels[part]]
-    return order, labels, places[firsts], int(np.sum(used))
+    return order, labels, places[firsts], tally
 
 
 def _tallied(engine: Engine, inputs: PassInput) -> Tally:
-    labels = map_rows(engine, block_labels, inputs)
-    return _tally(labels, engine.views.weight, len(inputs.center_norms[0]))
+    labels, nearest = labels_and_nearest(engine, inputs)
+    return _tally(labels, engine.views.weight, nearest)
 
 
 def _drawn_rows(task: Task) -> Engine:
@@ -107,8 +114,9 @@ def _drawn_rows(task: Task) -> Engine:
     return through_maps(rows, prepared.maps, task.settings, keep=False)
 
 
-def _tally(labels: Array, weight: Array, n_clusters: int) -> Tally:
-    tally = Tally(np.zeros(n_clusters), np.zeros(n_clusters))
+def _tally(labels: Array, weight: Array, nearest: NearestRows) -> Tally:
+    n_clusters = len(nearest.row)
+    tally = Tally(nearest.distance, nearest.row, np.zeros(n_clusters), np.zeros(n_clusters))
     for part in _pieces(len(labels)):
         tally.count += np.bincount(labels[part], minlength=n_clusters)
         tally.weight += np.bincount(labels[part], weights=weight[part], minlength=n_clusters)

@@ -172,7 +172,8 @@ class FitResult:
     """A fitted model and the story of its fit.
 
     ``n_used`` clusters have samples; ``n_apart`` centroids are apart from all others. ``shortfalls`` tells what
-    went wrong in the fit, ``advice`` what the data make unwise, if that was asked for.
+    went wrong in the fit, ``advice`` what the data make unwise, if that was asked for. ``medoids`` are the
+    training rows nearest to the centroids, -1 for clusters without any; None where they are not known.
     """
 
     model: Model
@@ -189,6 +190,7 @@ class FitResult:
     stream: Stream | None = None
     shortfalls: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()
+    medoids: Array | None = None
 
 
 def history_table(result: FitResult) -> dict[str, Array]:

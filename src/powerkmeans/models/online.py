@@ -67,6 +67,7 @@ def learn(result: FitResult, views: Views, engine: object) -> FitResult:
         result,
         model=model,
         labels=np.empty(0, np.int32) if are_lazy(views) else apply(model, views, engine, block_labels),
+        medoids=None,
         objective=objective_value(float(sums.loss), parameters, problem),
         inertia=float(sums.hard_cost),
         stream=replace(stream, sums=sums, n_seen=line.n_seen, n_learnt=n_learnt, lines=lines),

@@ -6,6 +6,8 @@ Both are sums over blocks, so rows may be in files or on a cluster, and nothing 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -15,9 +17,10 @@ from numpy.typing import NDArray
 from powerkmeans.compute.blas import single_threaded_blas
 from powerkmeans.compute.engine import open_engine
 from powerkmeans.compute.options import NumpyOptions, dask_options
+from powerkmeans.compute.passes import answered
 from powerkmeans.models.answers import apply, with_maps
 from powerkmeans.models.model import Model
-from powerkmeans.objective.block import PassInput, block_labels, prepare, sample_distances
+from powerkmeans.objective.block import PassInput, block_distances, block_labels, prepare, sample_distances
 from powerkmeans.types import Array, Block, Engine, Float64Array, Sums, Views, array_namespace, device_of
 
 
@@ -34,6 +37,14 @@ class NearestRows(Sums):
         self.row = xp.where(nearer, other.row, self.row)
         self.distance = xp.where(nearer, other.distance, self.distance)
         return self
+
+
+@dataclass(frozen=True)
+class PlacedRows:
+    """The labels of a block's rows, and the nearest row of each cluster."""
+
+    labels: Array
+    nearest: NearestRows
 
 
 @dataclass
@@ -53,6 +64,52 @@ def medoid_indices(model: Model, views: Views, engine: object) -> NDArray[np.int
     return np.asarray(found.row).astype(np.intp)
 
 
+def labels_and_nearest(engine: Engine, inputs: PassInput) -> tuple[NDArray[np.int32], NearestRows]:
+    """The labels of all rows, and in the same pass the row of each cluster that is nearest to its centroid."""
+    rows, labels, prepared = answered(engine, block_labels, inputs)
+    plain = labels is block_labels
+    function = _placed if plain else _PlacedFast(labels, answered(engine, block_distances, inputs)[1])
+    found, done, nearest = np.empty(engine.n_samples, dtype=np.int32), 0, None
+    with closing(rows.map_blocks(function, prepared)) as parts:
+        for part in parts:
+            found[done : done + len(part.labels)] = part.labels
+            done += len(part.labels)
+            nearest = part.nearest.begun(np) if nearest is None else nearest.__iadd__(part.nearest)
+    assert nearest is not None
+    return found, nearest
+
+
+@dataclass(frozen=True)
+class _PlacedFast:
+    """Labels and nearest rows by faster code than the equations as written, which tells one thing at a time."""
+
+    labels: Callable[[Block, Any], Array]
+    distances: Callable[[Block, Any], Array]
+
+    def __call__(self, block: Block, inputs: Any) -> PlacedRows:
+        labels, distance = self.labels(block, inputs), self.distances(block, inputs)
+        own = np.take_along_axis(distance, labels[:, None], axis=1)[:, 0]
+        return PlacedRows(labels, _nearest_by_label(labels, own, block, distance.shape[1]))
+
+
+def _nearest_by_label(labels: Array, own: Array, block: Block, n_clusters: int) -> NearestRows:
+    """As ``_nearest_of``, for NumPy, which can do without a number for every row and cluster."""
+    own = own if np.all(block.weight > 0) else np.where(block.weight > 0, own, np.inf)
+    smallest = np.full(n_clusters, np.inf, dtype=own.dtype)
+    np.minimum.at(smallest, labels, own)
+    those = np.flatnonzero(own == smallest[labels])[::-1]
+    row = np.full(n_clusters, -1.0)
+    row[labels[those]] = those + block.start  # of equals the first, which comes last here
+    return NearestRows(smallest, np.where(smallest < np.inf, row, -1.0))
+
+
+def _placed(block: Block, inputs: PassInput) -> PlacedRows:
+    xp = array_namespace(block.views[0])
+    distance, _ = sample_distances(block, inputs, xp)
+    labels = xp.astype(xp.argmin(distance, axis=0), xp.int32)
+    return PlacedRows(labels, _nearest_of(labels, xp.min(distance, axis=0), block, distance.shape[0], xp))
+
+
 def cluster_means(model: Model, views: Views, engine: object) -> list[Float64Array]:
     """The weighted mean of each cluster's rows as they were given, view by view; NaN where there are none."""
     with single_threaded_blas():
@@ -66,11 +123,13 @@ def cluster_means(model: Model, views: Views, engine: object) -> list[Float64Arr
 
 
 def _nearest_rows(block: Block, inputs: PassInput) -> NearestRows:
-    xp = array_namespace(block.views[0])
-    distance, _ = sample_distances(block, inputs, xp)
-    held = _members(xp.argmin(distance, axis=0), distance.shape[0], xp) & (block.weight > 0)
-    none = xp.asarray(math.inf, dtype=distance.dtype, device=device_of(distance))
-    own = xp.where(held, distance, none)
+    return _placed(block, inputs).nearest
+
+
+def _nearest_of(labels: Array, own: Array, block: Block, n_clusters: int, xp: Any) -> NearestRows:
+    """The nearest row of each cluster, by how far rows are from the centroids of their own."""
+    none = xp.asarray(math.inf, dtype=own.dtype, device=device_of(own))
+    own = xp.where(_members(labels, n_clusters, xp) & (block.weight > 0), own, none)
     smallest = xp.min(own, axis=1)
     row = xp.astype(xp.argmin(own, axis=1) + block.start, xp.float64)
     return NearestRows(smallest, xp.where(smallest < none, row, -xp.ones_like(row)))

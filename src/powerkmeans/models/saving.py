@@ -87,12 +87,13 @@ def save_estimator(
     """Write a fitted estimator: its parameters, its fit, and the columns it knows.
 
     ``extra`` is kept beside it for whoever wrote it: numbers, texts, arrays, in lists and dicts. Without
-    ``labels`` the file has none, as that of a fit on a cluster.
+    ``labels`` the file has none, as that of a fit on a cluster, and does not tell which rows are medoids.
     """
     free_target(path, overwrite=overwrite)  # told before any work is done
     header, arrays = pack_estimator(estimator, extra)
     if not labels:
         arrays["labels"] = arrays["labels"][:0]
+        arrays.pop("medoids", None)
     try:
         members = {name: announced(array) for name, array in arrays.items()}
         full, scope = check_announced(parse(dump(header)), members, VERSION)
@@ -173,6 +174,8 @@ def _pack_result(result: FitResult) -> tuple[dict[str, Any], dict[str, Any]]:
     if COSINE in result.model.metrics:  # files without are as they were before there were metrics
         header["metrics"] = list(result.model.metrics)
     arrays = _model_arrays(result.model) | {"labels": result.labels}
+    if result.medoids is not None:
+        arrays["medoids"] = result.medoids
     if result.stream is not None:
         _pack_stream(result.stream, header, arrays)
     arrays |= {f"history.{name}": column for name, column in history_table(result).items()}
@@ -266,6 +269,7 @@ def _unpack_result(header: dict[str, Any], arrays: dict[str, Any]) -> FitResult:
         advice=tuple(header["advice"]),
         history=_unpack_history(arrays),
         stream=_unpack_stream(header, arrays) if "stream" in header else None,
+        medoids=arrays.get("medoids"),
     )
 
 

@@ -5,19 +5,22 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from powerkmeans.inputs.tables import is_several
-from powerkmeans.preparing.cells import Cells, cells_of
+from powerkmeans.preparing.cells import Cells, cells_of, is_sparse
 from powerkmeans.preparing.operations import Function, Totals
 from powerkmeans.preparing.views import PreparedView
 from powerkmeans.support.values import naming, shown
 from powerkmeans.support.warn import warn_caller
 
 NOWHERE = -1
+# names of columns that a notebook shows for each view
+_SHOWN = 12
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -80,6 +83,11 @@ class PreparedModel:
         """Labels of the rows of the fit."""
         return np.asarray(self.estimator.labels_)
 
+    @property
+    def medoid_indices_(self) -> NDArray[Any]:
+        """Rows of the fit that stand for the clusters."""
+        return np.asarray(self.estimator.medoid_indices_)
+
     def __repr__(self) -> str:
         columns = sum(len(view.given) for view in self.views)
         return f"PreparedModel({self.estimator!r}, of {columns} columns)"
@@ -131,6 +139,36 @@ class PreparedModel:
         """One less the typicality: the larger, the farther from every cluster."""
         return self._answered("outlier_score", X)
 
+    def medoid_indices(self, X: Any) -> NDArray[Any]:
+        """For each cluster the row of ``X`` that stands for it, the nearest to its centroid; -1 where it has none.
+
+        Rows with missing cells that nothing fills stand for no cluster.
+        """
+        rows, prepared = self._answerable(X, "they stand for no cluster")
+        found = np.asarray(self.estimator.medoid_indices(prepared))
+        return np.where(found < 0, NOWHERE, np.flatnonzero(rows)[found])
+
+    def cluster_means(self, X: Any) -> Any:
+        """Means of the rows of each cluster, (n_clusters, n_columns), for several views by their names.
+
+        In the units of the tables, missing cells left out, with the share of each category. Where a step makes
+        columns that are no longer those of the tables, principal components for example, means of these.
+        """
+        rows, prepared = self._answerable(X, "they count for no cluster")
+        tables = self.in_units(X)
+        if tables is None:
+            return self.estimator.cluster_means(prepared)
+        labels, k = np.asarray(self.estimator.predict(prepared)), self.estimator.n_clusters
+        if not self.several:
+            return _means(tables[rows], labels, k)
+        return {name: _means(table[rows], labels, k) for name, table in tables.items()}
+
+    def _repr_html_(self) -> str:
+        """What it takes, and the estimator as notebooks show it."""
+        columns = "".join(f"<div>{escape(_listed(name, some))}</div>" for name, some in self.columns.items())
+        shown: str = self.estimator._repr_html_inner()
+        return f'<div style="font-family:sans-serif;font-size:.85em">PreparedModel{columns}</div>{shown}'
+
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the model with its preparation to one file; see :func:`powerkmeans.load`."""
         from powerkmeans.preparing.files import save_prepared  # noqa: PLC0415 - which imports this module
@@ -171,23 +209,47 @@ class PreparedModel:
 
     def _answered(self, method: str, X: Any, blank: Any = np.nan, options: dict[str, Any] | None = None) -> Any:
         """What the estimator says of the rows that can be answered for."""
+        complete, rows = self._answerable(X, f"they get {'no label (-1)' if blank == NOWHERE else 'NaN'}")
+        answer = getattr(self.estimator, method)(rows, **(options or {}))
+        if np.all(complete):
+            return answer
+        some = np.asarray(answer)
+        result = np.full((len(complete), *some.shape[1:]), blank, dtype=some.dtype)
+        result[complete] = some
+        return result
+
+    def _answerable(self, X: Any, otherwise: str) -> tuple[NDArray[np.bool_], Any]:
+        """Which rows can be answered for, and these as the estimator takes them; a warning counts the others."""
         prepared = self.prepare(X)
-        answerable = complete_rows(prepared)
-        answer = getattr(self.estimator, method)
-        if np.all(answerable):
-            return answer(prepared, **(options or {}))
-        count = int(np.sum(~answerable))
+        complete = complete_rows(prepared)
+        if np.all(complete):
+            return complete, prepared
         warn_caller(
-            f"{count} of {len(answerable)} rows have missing cells that nothing fills, the first is row "
-            f"{int(np.argmin(answerable))}: they get {'no label (-1)' if blank == NOWHERE else 'NaN'}.",
+            f"{int(np.sum(~complete))} of {len(complete)} rows have missing cells that nothing fills, the first "
+            f"is row {int(np.argmin(complete))}: {otherwise}.",
             UserWarning,
         )
-        if not np.any(answerable):
+        if not np.any(complete):
             raise ValueError("Every row has missing cells that nothing fills; there is nothing to answer for.")
-        some = np.asarray(answer(rows_of(prepared, answerable), **(options or {})))
-        result = np.full((len(answerable), *some.shape[1:]), blank, dtype=some.dtype)
-        result[answerable] = some
-        return result
+        return complete, rows_of(prepared, complete)
+
+
+def _means(values: Any, labels: NDArray[Any], n_clusters: int) -> NDArray[np.float64]:
+    """Means of the rows of each cluster, of what is there; NaN where nothing is."""
+    means = np.full((n_clusters, values.shape[1]), np.nan)
+    values = values.toarray() if is_sparse(values) else np.asarray(values)
+    for cluster in range(n_clusters):
+        there = ~np.isnan(own := values[labels == cluster])
+        count = np.sum(there, axis=0)
+        total = np.sum(own, axis=0, where=there, dtype=np.float64)
+        np.divide(total, count, out=means[cluster], where=count > 0)
+    return means
+
+
+def _listed(view: str, columns: list[str]) -> str:
+    """A view and its first columns."""
+    more = f" and {len(columns) - _SHOWN} more" if len(columns) > _SHOWN else ""
+    return f"{view}: {', '.join(columns[:_SHOWN])}{more}"
 
 
 def rows_of(X: Any, rows: Any) -> Any:

@@ -13,15 +13,21 @@ from powerkmeans.features.maps.exact import PRECOMPUTED
 from powerkmeans.features.maps.registry import classes_by_file_name
 from powerkmeans.inputs.metric import COSINE
 from powerkmeans.models.files.archive import Member
-from powerkmeans.models.files.contents import HEADER, arrays_of, check_map, fuses, map_packing, places_of_maps
+from powerkmeans.models.files.contents import (
+    HEADER,
+    MAY_LACK,
+    arrays_of,
+    check_map,
+    fuses,
+    map_packing,
+    places_of_maps,
+)
 from powerkmeans.models.files.flaws import Flaw
 from powerkmeans.models.files.schema import Scope
 from powerkmeans.models.files.values import check_packed
 from powerkmeans.models.files.versions import upgraded
 from powerkmeans.support.precision import HALF_THE_DIGITS
 from powerkmeans.types import Array
-
-_MAY_LACK = {"baseline"}
 
 
 def check_announced(header: Any, members: Mapping[str, Member], version: int) -> tuple[dict[str, Any], Scope]:
@@ -52,6 +58,9 @@ def check_arrays(header: Mapping[str, Any], arrays: Mapping[str, Array], scope: 
         raise Flaw("'view_weights' has a weight of zero")
     if np.max(arrays["history.n_distinct"]) > scope.sizes["k"]:
         raise Flaw("'history.n_distinct' counts more centroids than there are")
+    n_rows = scope.sizes["n"]
+    if n_rows and "medoids" in arrays and np.max(arrays["medoids"]) >= n_rows:
+        raise Flaw("'medoids' names a row that there is not")
 
 
 def _check_sum(name: str, values: Array) -> None:
@@ -120,7 +129,7 @@ def _check_members(header: Mapping[str, Any], members: Mapping[str, Member], sco
     for name in ("extra", "layout"):
         entries = {name: {"dict": header[name]} if name == "layout" else header[name]} if name in header else {}
         settings |= set(_referred(entries, "header", members))
-    optional = _MAY_LACK | ({"history.groups"} if scope.version == 1 else set())
+    optional = set(MAY_LACK) | ({"history.groups"} if scope.version == 1 else set())
     for name in table:
         if name not in members and name not in optional:
             raise Flaw(f"{name!r} is missing")

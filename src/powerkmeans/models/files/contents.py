@@ -136,7 +136,7 @@ _ARRAYS = {
     "history.view_weights": Numbers("h L", low=0, high=1),
     "history.groups": Numbers("h groups", "int32", 0, below="k"),
 }
-_BASELINE = {"baseline": _squares("L", signed=True)}
+MAY_LACK = {"baseline": _squares("L", signed=True), "medoids": Numbers("k", "int64", -1)}
 
 _STREAM_ARRAYS = {
     "stream.mass": Numbers("k L", low=0),
@@ -195,8 +195,8 @@ def places_of_maps(header: Mapping[str, Any]) -> list[tuple[int, Mapping[str, An
 
 
 def arrays_of(header: Mapping[str, Any]) -> dict[str, Numbers]:
-    """The arrays that a file with this header has, those of settings apart; a baseline may be lacking."""
-    table = _ARRAYS | _BASELINE
+    """The arrays that a file with this header has, those of settings apart; some may be lacking."""
+    table = _ARRAYS | MAY_LACK
     for index, (view, entry) in enumerate(places_of_maps(header)):
         table |= _numbered(f"map{index}.", _map_arrays(entry), view)
     if "stream" in header:
