@@ -85,18 +85,19 @@ void sums(const std::string& title, double s, bool possibilistic, bool raw, bool
   if (possibilistic) print(start + "residual", residual);
   print(start + "sizes", sizes), print(start + "totals", totals);
   std::vector<int32_t> labels(n);
-  std::vector<Real> distances(n * k), probabilities(n * k), scores(n);
+  std::vector<Real> distances(n * k), probabilities(n * k), scores(n), nearest(n);
   const std::pair<Answer, void*> asked[] = {{LABELS, labels.data()},
                                             {DISTANCES, distances.data()},
                                             {PROBABILITIES, probabilities.data()},
-                                            {OUTLIER_SCORES, scores.data()}};
+                                            {OUTLIER_SCORES, scores.data()},
+                                            {NEAREST, labels.data()}};
   for (const auto& [answer, answers] : asked) {
     Pass question = pass;
-    question.answer = answer, question.answers = answers;
+    question.answer = answer, question.answers = answers, question.nearest = nearest.data();
     if (run(question, Real()) != -1) std::printf("out of range\n");
   }
   print(start + "labels", labels), print(start + "distances", distances);
-  print(start + "probabilities", probabilities);
+  print(start + "probabilities", probabilities), print(start + "nearest", nearest);
   if (possibilistic) print(start + "scores", scores);
 }
 

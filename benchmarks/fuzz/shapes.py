@@ -85,7 +85,8 @@ def spoilt(rng: np.random.Generator, case: Case) -> Case:
 def check(case: Case, target: str) -> float:
     """The largest error of a sum, in parts of what is allowed; infinite where a row is told what is no number."""
     inputs = case.inputs if case.maps is None else RawInput(case.inputs, case.maps)
-    if not all(np.all(np.isfinite(CompiledAnswer(target, function)(case.block, inputs))) for function in ANSWERS):
+    told = [CompiledAnswer(target, function)(case.block, inputs) for function in ANSWERS]
+    if not all(np.all(np.isfinite(part)) for one in told for part in (one if isinstance(one, tuple) else (one,))):
         return math.inf
     if case.maps is None:
         found = CompiledPass(target).sums(case.block, case.inputs)

@@ -98,6 +98,7 @@ def test_several_views_with_weights_and_missing_ones(rows, feature_map, missing)
     )
     medoids, means = (getattr(model, name)(views, present=present) for name in ("medoid_indices", "cluster_means"))
     assert np.array_equal(medoids, other.medoid_indices(lazy, present=told))
+    assert np.array_equal(model.medoid_indices_, other.medoid_indices_)
     for name, found in other.cluster_means(lazy, present=told).items():
         assert np.allclose(means[name], found, rtol=0, atol=1e-9)
     first, second = (explain_views(m, X, present=p) for m, X, p in ((model, views, present), (other, lazy, told)))

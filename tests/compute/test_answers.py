@@ -18,12 +18,14 @@ from powerkmeans.compute.passes import answered, map_rows
 from powerkmeans.objective.block import (
     block_distances,
     block_labels,
+    block_nearest,
     block_probabilities,
     prepare,
     sample_distances,
 )
 from powerkmeans.types import Parameters
 
+ONE_EACH = [function for function in ANSWERS if function is not block_nearest]  # which tells two things
 MEMBERSHIPS = [("fuzzy", 2.0), ("possibilistic", 1.6), ("possibilistic", 2.0)]
 
 
@@ -38,7 +40,7 @@ def test_answers_are_those_of_numpy(compiled, dtype, membership, missing, shape,
     inputs = prepare(parameters, s, problem, np.dtype(dtype))
     # a membership is a product of powers of distances: 1 - s of them, and m of degrees
     power = membership[1] + (1 if s == -math.inf else 1 - s)
-    for function in ANSWERS:
+    for function in ONE_EACH:
         found = engine.map_rows(CompiledAnswer(compiled.target, function), inputs)
         expected = engine.map_rows(function, inputs)
         assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
@@ -48,6 +50,23 @@ def test_answers_are_those_of_numpy(compiled, dtype, membership, missing, shape,
         off = np.abs(found.astype(float) - expected)[decided]
         most = {block_labels: 0, block_distances: np.max(expected), block_probabilities: power}.get(function, 2)
         assert np.max(off, initial=0.0) <= TOLERANCE[dtype] * most, function.__name__
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_nearest_cluster_and_how_far_it_is(compiled, dtype, shape):  # noqa: F811
+    views, weight, present, problem, parameters = random_problem(shape, dtype, ("fuzzy", 2.0), missing=True)
+    engine = make_engine(views, weight, present=present)
+    inputs = prepare(parameters, -3.0, problem, np.dtype(dtype))
+    for block in engine.blocks.read():
+        found, expected = (
+            CompiledAnswer(compiled.target, block_nearest)(block, inputs),
+            block_nearest(block, inputs),
+        )
+        assert np.array_equal(found.labels, CompiledAnswer(compiled.target, block_labels)(block, inputs))
+        assert found.distance.dtype == expected.distance.dtype == dtype
+        most = TOLERANCE[dtype] * float(np.max(expected.distance))
+        assert found.distance == pytest.approx(expected.distance, abs=2 * most)
 
 
 def told_apart(engine, inputs):
@@ -62,7 +81,7 @@ def transposed_distances(block, inputs):
     return sample_distances(block, inputs, np)[0].T
 
 
-@pytest.mark.parametrize("function", list(ANSWERS), ids=lambda function: function.__name__)
+@pytest.mark.parametrize("function", ONE_EACH, ids=lambda function: function.__name__)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_raw_rows_are_answered_like_their_features(compiled, dtype, shape, function):  # noqa: F811

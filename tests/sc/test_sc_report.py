@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sc_helpers import CELLS, PROTEIN, RNA, K, anndata, cluster, make_anndata, make_mudata, pd
+from scipy.sparse import csc_matrix
 
 import powerkmeans
 from powerkmeans.report import write_report
@@ -50,7 +51,7 @@ def test_a_file_is_replaced_if_it_may_be(tmp_path):
 
 def test_the_page_is_that_of_the_model(kept, tmp_path):
     adata, file = kept
-    found = write(tmp_path / "cells.html", adata, title="Cells")
+    found = write(tmp_path / "cells.html", adata, genes=None, title="Cells")
     names = [f"PC{i}" for i in range(1, 7)]
     expected = write_report(
         tmp_path / "expected.html",
@@ -75,7 +76,7 @@ def test_the_page_after_a_file_was_written_and_read(kept, tmp_path):
     try:
         with pytest.raises(FileNotFoundError, match=r"no model file .*model\.npz'; pass model_file if it is els"):
             write(tmp_path / "cells.html", again)
-        assert "PC6" in write(tmp_path / "cells.html", again, model_file=moved).read_text()
+        assert "PC6" in write(tmp_path / "cells.html", again, genes=None, model_file=moved).read_text()
     finally:
         moved.rename(file)
 
@@ -95,7 +96,7 @@ def test_the_page_of_a_frame_of_obsm(tmp_path):
     frame = pd.DataFrame(RNA, index=CELLS, columns=[f"factor {i}" for i in range(6)])
     adata = make_anndata(PROTEIN, obsm={"X_mofa": frame, "X_umap": RNA[:, :2]})
     cluster(adata, K, use_rep=["X_mofa", "X_umap"], feature_map="identity", model_file=tmp_path / "model.npz")
-    text = write(tmp_path / "cells.html", adata).read_text()
+    text = write(tmp_path / "cells.html", adata, genes=None).read_text()
     assert "factor 5" in text
     assert "umap2" in text
 
@@ -123,3 +124,46 @@ def test_what_has_no_page(kept, tmp_path):
         write(page, other)
     assert not page.exists()
     assert file.exists()
+
+
+def test_clusters_of_components_are_described_by_genes(kept, tmp_path):
+    adata, _ = kept
+    rng = np.random.default_rng(0)
+    labels = adata.obs["power_kmeans"].astype(int).to_numpy()
+    values = rng.poisson(0.3, size=(len(CELLS), 300)).astype(np.float32)
+    values[:, 7] += 6 * (labels == 1)
+    values[:, 11] += 9 * (labels == 2)
+    genes = make_anndata(values, obsm=dict(adata.obsm))
+    genes.X = csc_matrix(values)
+    genes.layers["flat"] = np.ones_like(values)
+    genes.obs, genes.uns = adata.obs, adata.uns
+    genes.raw = genes[:, :20].copy()
+    told = {
+        source: write(tmp_path / "cells.html", genes, genes=source, overwrite=True).read_text()
+        for source in ("auto", "X", "raw", "layers/flat", None)
+    }
+    assert told["auto"] == told["X"]
+    assert "48 of the 300 variables of .X" in told["X"]
+    assert '"gene11","gene7"' in told["X"].replace(" ", "") or '"gene7","gene11"' in told["X"].replace(" ", "")
+    assert '"PC1"' not in told["X"]
+    assert "variables of .raw" in told["raw"]
+    assert "1 of the 300 variables of layers/flat" in told["layers/flat"]  # of which none tells anything
+    assert '"PC1"' in told[None]
+    for wrong, message in (("Y", "genes must be 'auto', 'X'"), ("layers/no", "no layer 'no'; there are 'flat'")):
+        with pytest.raises(ValueError, match=message):
+            write(tmp_path / "other.html", genes, genes=wrong)
+    with pytest.raises(ValueError, match=r"genes='raw': there is no \.raw"):
+        write(tmp_path / "other.html", adata, genes="raw")
+
+
+def test_the_genes_of_modalities(tmp_path):
+    mdata = make_mudata(slice(0, 45), slice(15, None))
+    for adata in mdata.mod.values():
+        adata.obsm["X_pca"] = adata.X[:, :3]
+    cluster(mdata, K, use_rep={"rna": "X_pca", "protein": "X"}, model_file=tmp_path / "model.npz")
+    text = write(tmp_path / "cells.html", mdata).read_text()
+    assert "6 of the 6 variables of .X" in text
+    assert "gene5" in text
+    assert '"p3"' in text  # which were clustered themselves
+    with pytest.raises(ValueError, match="genes='raw' is for an AnnData"):
+        write(tmp_path / "other.html", mdata, genes="raw")

@@ -20,7 +20,7 @@ from powerkmeans.compute.options import NumpyOptions, dask_options
 from powerkmeans.compute.passes import answered
 from powerkmeans.models.answers import apply, with_maps
 from powerkmeans.models.model import Model
-from powerkmeans.objective.block import PassInput, block_distances, block_labels, prepare, sample_distances
+from powerkmeans.objective.block import Nearest, PassInput, block_labels, block_nearest, prepare
 from powerkmeans.types import Array, Block, Engine, Float64Array, Sums, Views, array_namespace, device_of
 
 
@@ -66,11 +66,9 @@ def medoid_indices(model: Model, views: Views, engine: object) -> NDArray[np.int
 
 def labels_and_nearest(engine: Engine, inputs: PassInput) -> tuple[NDArray[np.int32], NearestRows]:
     """The labels of all rows, and in the same pass the row of each cluster that is nearest to its centroid."""
-    rows, labels, prepared = answered(engine, block_labels, inputs)
-    plain = labels is block_labels
-    function = _placed if plain else _PlacedFast(labels, answered(engine, block_distances, inputs)[1])
+    rows, function, prepared = answered(engine, block_nearest, inputs)
     found, done, nearest = np.empty(engine.n_samples, dtype=np.int32), 0, None
-    with closing(rows.map_blocks(function, prepared)) as parts:
+    with closing(rows.map_blocks(_Placed(function), prepared)) as parts:
         for part in parts:
             found[done : done + len(part.labels)] = part.labels
             done += len(part.labels)
@@ -80,20 +78,25 @@ def labels_and_nearest(engine: Engine, inputs: PassInput) -> tuple[NDArray[np.in
 
 
 @dataclass(frozen=True)
-class _PlacedFast:
-    """Labels and nearest rows by faster code than the equations as written, which tells one thing at a time."""
+class _Placed:
+    """Labels and nearest rows of a block, by what tells how far rows are from their own centroids."""
 
-    labels: Callable[[Block, Any], Array]
-    distances: Callable[[Block, Any], Array]
+    function: Callable[[Block, Any], Any]
 
     def __call__(self, block: Block, inputs: Any) -> PlacedRows:
-        labels, distance = self.labels(block, inputs), self.distances(block, inputs)
-        own = np.take_along_axis(distance, labels[:, None], axis=1)[:, 0]
-        return PlacedRows(labels, _nearest_by_label(labels, own, block, distance.shape[1]))
+        found, n_clusters = self.function(block, inputs), _n_clusters(inputs)
+        by = _nearest_by_label if isinstance(found.labels, np.ndarray) else _nearest_of
+        return PlacedRows(found.labels, by(found, block, n_clusters))
 
 
-def _nearest_by_label(labels: Array, own: Array, block: Block, n_clusters: int) -> NearestRows:
+def _n_clusters(inputs: Any) -> int:
+    """How many clusters a pass knows, over features or over raw rows."""
+    return int(getattr(inputs, "inputs", inputs).center_norms[0].shape[0])
+
+
+def _nearest_by_label(found: Nearest, block: Block, n_clusters: int) -> NearestRows:
     """As ``_nearest_of``, for NumPy, which can do without a number for every row and cluster."""
+    labels, own = found
     own = own if np.all(block.weight > 0) else np.where(block.weight > 0, own, np.inf)
     smallest = np.full(n_clusters, np.inf, dtype=own.dtype)
     np.minimum.at(smallest, labels, own)
@@ -101,13 +104,6 @@ def _nearest_by_label(labels: Array, own: Array, block: Block, n_clusters: int) 
     row = np.full(n_clusters, -1.0)
     row[labels[those]] = those + block.start  # of equals the first, which comes last here
     return NearestRows(smallest, np.where(smallest < np.inf, row, -1.0))
-
-
-def _placed(block: Block, inputs: PassInput) -> PlacedRows:
-    xp = array_namespace(block.views[0])
-    distance, _ = sample_distances(block, inputs, xp)
-    labels = xp.astype(xp.argmin(distance, axis=0), xp.int32)
-    return PlacedRows(labels, _nearest_of(labels, xp.min(distance, axis=0), block, distance.shape[0], xp))
 
 
 def cluster_means(model: Model, views: Views, engine: object) -> list[Float64Array]:
@@ -123,13 +119,14 @@ def cluster_means(model: Model, views: Views, engine: object) -> list[Float64Arr
 
 
 def _nearest_rows(block: Block, inputs: PassInput) -> NearestRows:
-    return _placed(block, inputs).nearest
+    return _Placed(block_nearest)(block, inputs).nearest
 
 
-def _nearest_of(labels: Array, own: Array, block: Block, n_clusters: int, xp: Any) -> NearestRows:
+def _nearest_of(found: Nearest, block: Block, n_clusters: int) -> NearestRows:
     """The nearest row of each cluster, by how far rows are from the centroids of their own."""
-    none = xp.asarray(math.inf, dtype=own.dtype, device=device_of(own))
-    own = xp.where(_members(labels, n_clusters, xp) & (block.weight > 0), own, none)
+    xp = array_namespace(found.distance)
+    none = xp.asarray(math.inf, dtype=found.distance.dtype, device=device_of(found.distance))
+    own = xp.where(_members(found.labels, n_clusters, xp) & (block.weight > 0), found.distance, none)
     smallest = xp.min(own, axis=1)
     row = xp.astype(xp.argmin(own, axis=1) + block.start, xp.float64)
     return NearestRows(smallest, xp.where(smallest < none, row, -xp.ones_like(row)))

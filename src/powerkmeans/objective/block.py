@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -256,6 +256,20 @@ def block_labels(block: Block, inputs: PassInput) -> Array:
     xp = array_namespace(block.views[0])
     distance, _ = sample_distances(block, inputs, xp)
     return xp.astype(xp.argmin(distance, axis=0), xp.int32)
+
+
+class Nearest(NamedTuple):
+    """The nearest cluster of each row, (b,), and the squared distance to its centroid."""
+
+    labels: Array
+    distance: Array
+
+
+def block_nearest(block: Block, inputs: PassInput) -> Nearest:
+    """Labels as ``block_labels`` has them, and ``min_j dbar_ij``."""
+    xp = array_namespace(block.views[0])
+    distance, _ = sample_distances(block, inputs, xp)
+    return Nearest(xp.astype(xp.argmin(distance, axis=0), xp.int32), xp.min(distance, axis=0))
 
 
 def block_typicality(block: Block, inputs: PassInput) -> Array:

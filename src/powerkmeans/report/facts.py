@@ -15,7 +15,7 @@ from powerkmeans.estimators.base import PowerKMeansBase
 from powerkmeans.models.explain import ViewTable, view_table
 from powerkmeans.objective.block import block_probabilities
 from powerkmeans.report.markup import plain_text
-from powerkmeans.report.opened import Opened, index_of
+from powerkmeans.report.opened import Given, Opened, index_of
 from powerkmeans.report.original import OriginalView, original_views
 from powerkmeans.report.plane import Planes, most_points, project
 from powerkmeans.report.profiles import Profiles, profile
@@ -29,6 +29,7 @@ from powerkmeans.report.samples import (
     summarise,
     take_rows,
 )
+from powerkmeans.report.telling import telling_view
 from powerkmeans.sources.dask import are_lazy
 from powerkmeans.support.values import naming, wrong
 from powerkmeans.types import Array, Views
@@ -54,12 +55,16 @@ class Listed:
 
 @dataclass(frozen=True)
 class Facts:
-    """What the page tells."""
+    """What the page tells.
+
+    ``described`` are the views whose columns describe clusters, those of the fit or others; ``about`` says so.
+    """
 
     estimator: Any
     samples: Samples
     views: ViewTable
     original: list[OriginalView]
+    described: list[OriginalView]
     profiles: Profiles
     drawn: Rows
     planes: Planes
@@ -69,6 +74,7 @@ class Facts:
     steps: str
     separation: Separation | None
     files: tuple[str, ...]
+    about: str = ""
     wording: Callable[[str], str] = str
 
 
@@ -88,7 +94,8 @@ def gather(
     tables = original_views(estimator, X, given.original, given.feature_names, n_samples)
     samples = summarise(estimator, views, noise_threshold)
     listed = listed_rows(samples)
-    profiles = profile(tables, samples, views)
+    described, about = _described(tables, given, samples)
+    profiles = profile(described, samples, views)
     with single_threaded_blas():
         drawn = drawn_rows(samples, listed, most_points(estimator, MOST_POINTS))
         planes = project(estimator, views, drawn, samples.labels[drawn])
@@ -98,10 +105,12 @@ def gather(
         samples=samples,
         views=view_table(estimator._fit.model, views, estimator.engine),
         original=tables,
+        described=described,
+        about=about,
         profiles=profiles,
         drawn=drawn,
         planes=planes,
-        listed=_details(estimator, views, samples, listed, drawn, profiles, tables),
+        listed=_details(estimator, views, samples, listed, drawn, profiles, described),
         names=dict(zip(shown.tolist(), _ids_of(ids, shown), strict=True)),
         scaling=None if given.scaling is None else plain_text(given.scaling),
         steps=given.steps,
@@ -109,6 +118,16 @@ def gather(
         files=files,
         wording=given.wording,
     )
+
+
+def _described(tables: list[OriginalView], given: Given, samples: Samples) -> tuple[list[OriginalView], str]:
+    """The views whose columns describe the clusters, and what is to be said of them."""
+    found = [telling_view(one, samples.labels, samples.n_clusters) for one in given.beside]
+    others = {view.name: view for view, _ in found}
+    known = [view.name for view in tables]
+    if not set(others) <= set(known):  # of no view of the fit, and of all samples
+        return [view for view, _ in found], " ".join(about for _, about in found)
+    return [others.get(view.name, view) for view in tables], " ".join(about for _, about in found)
 
 
 def _check_training(estimator: PowerKMeansBase, n_samples: int) -> None:

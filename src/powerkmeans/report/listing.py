@@ -161,7 +161,7 @@ def _unusual(facts: Facts, place: int, shared: set[str], labels: dict[str, str])
     note = f"{fixed(value, decimals)}, cluster mean {fixed(mean, decimals)}"
     name = facts.profiles.name[column]
     if name in shared and len(facts.original) > 1:
-        note = f"{plain_text(facts.views['view'][facts.profiles.view[column]])}: {note}"
+        note = f"{plain_text(facts.described[facts.profiles.view[column]].name)}: {note}"
     return join(shortened(name, labels.get(name), "name"), tag("span", note, class_="muted"))
 
 

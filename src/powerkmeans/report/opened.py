@@ -14,6 +14,7 @@ from powerkmeans.estimators.base import PowerKMeansBase
 from powerkmeans.inputs.tables import column_names, is_several, named_tables
 from powerkmeans.preparing.prepared import PreparedModel, complete_rows, rows_of, scaling_words
 from powerkmeans.report.original import holds_numbers, len_of
+from powerkmeans.report.telling import Beside
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,8 @@ class Given:
     """What users tell about the samples and their columns, as they passed it; see ``write_report``.
 
     ``steps`` names what made the columns of the ones that were passed, where they are no longer the same columns.
-    ``wording`` says what is said in words of Python in those that readers know.
+    ``wording`` says what is said in words of Python in those that readers know. ``beside`` are columns that
+    clusters are described by in place of those that they were looked for in.
     """
 
     ids: Any = None
@@ -30,6 +32,7 @@ class Given:
     scaling: Any = None
     steps: str = ""
     wording: Callable[[str], str] = str
+    beside: tuple[Beside, ...] = ()
 
 
 @dataclass(frozen=True)

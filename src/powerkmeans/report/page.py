@@ -83,12 +83,13 @@ def _options(facts: Facts) -> Markup:
 
 def profile_note(facts: Facts) -> str:
     """Where the means come from, and what is left out."""
-    left_out = [plain_text(view.name) for view in facts.original if not view.has_columns]
+    left_out = [plain_text(view.name) for view in facts.described if not view.has_columns]
     gaps = facts.profiles.name and not np.all(np.isfinite(facts.profiles.means[facts.samples.sizes > 0]))
     kernels = f" Matrices of kernels have no columns to show: {', '.join(left_out)}." if left_out else ""
     scaled = (
         f" The fit itself saw scaled columns ({facts.scaling})." if facts.scaling not in (None, "none") else ""
     )
+    other = f" {facts.about} Clusters were looked for in other columns." if facts.about else ""
     made = (
         f" Columns are what the steps before the model made of those passed: {facts.steps}." if facts.steps else ""
     )
@@ -102,6 +103,7 @@ def profile_note(facts: Facts) -> str:
         f"Means are computed on all {count(len(facts.samples))} samples, in the units of the table that was given."
         + (" A dash is a cluster without a value." if gaps else "")
         + fewer
+        + other
         + scaled
         + made
         + kernels
@@ -116,7 +118,7 @@ def page_data(facts: Facts) -> dict[str, Any]:
         "outliers": np.bincount(samples.labels[samples.outlier], minlength=samples.n_clusters).tolist(),
         "n": len(samples),
         "scored": samples.fence is not None,
-        "views": [plain_text(name) for name in facts.views["view"]],
+        "views": [plain_text(view.name) for view in facts.described],
         "apart": None if facts.planes.apart is None else _drawn(facts.planes.apart),
         "map": _drawn(facts.planes.widest.points)
         | {

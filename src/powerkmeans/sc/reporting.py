@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from powerkmeans.report import writing
+from powerkmeans.report.opened import Given
+from powerkmeans.report.writing import Page, write_page
 from powerkmeans.sc.clustering import KEY, check_key
+from powerkmeans.sc.expression import expression
 from powerkmeans.sc.views import Asked, Cells, Rows, check_kind, read_cells
 from powerkmeans.support.files import free_target
 from powerkmeans.support.values import listed, shown
@@ -27,6 +29,7 @@ def write_report(
     *,
     key_added: str = KEY,
     model_file: str | os.PathLike[str] | None = None,
+    genes: str | None = "auto",
     title: str | None = None,
     noise_threshold: float | None = None,
     overwrite: bool = False,
@@ -34,8 +37,8 @@ def write_report(
     """Write what :func:`powerkmeans.sc.cluster` found as one HTML file that needs nothing else.
 
     It is the page of :func:`powerkmeans.report.write_report` for the model that ``cluster`` kept in a file and the
-    representation that it was fitted to; nothing is fitted again. Observations have their names; columns are PC1,
-    PC2, ... for ``obsm["X_pca"]``, and the names of variables for ``.X`` and layers.
+    representation that it was fitted to; nothing is fitted again. Observations have their names. Where clusters
+    were looked for in components, they are described by the genes that tell them apart.
 
     Parameters
     ----------
@@ -50,6 +53,13 @@ def write_report(
 
     model_file : path, default=None
         The model; by default the file that ``cluster`` was given, which ``uns[key_added]["model_file"]`` names.
+
+    genes : str or None, default="auto"
+        What clusters are described by where they were looked for in a representation of ``obsm``, such as
+        ``X_pca``: ``"X"`` for ``.X``, ``"layers/counts"`` for a layer, ``"raw"`` for ``.raw`` of an AnnData; of a
+        MuData in every modality. The page shows the means of 48 variables at most, those in which a cluster
+        differs most from all others, in units of their spread. ``"auto"`` is ``"X"`` if there is one in memory;
+        None shows the components, PC1, PC2, ... for ``obsm["X_pca"]``. Sparse matrices stay so.
 
     title : str, default=None
         Title of the page.
@@ -82,18 +92,14 @@ def write_report(
     cells = read_cells(data, _asked(data, summary), _clustered(data, key))
     _check_same(model, cells)
     names = {name: view.columns for name, view in cells.views.items()}
-    return writing.write_report(
-        path,
-        model,
-        cells.tables,
+    given = Given(
         ids=cells.names,
-        title=title,
         feature_names=names if cells.several else next(iter(names.values())),
         scaling="none",
-        noise_threshold=noise_threshold,
-        overwrite=overwrite,
-        **cells.presence,
+        beside=expression(data, genes, cells, _clustered(data, key)),
     )
+    page = Page(title, noise_threshold=noise_threshold, overwrite=overwrite, **cells.presence)
+    return write_page(path, model, cells.tables, given, page)
 
 
 def _summary(data: Any, key: str) -> Any:

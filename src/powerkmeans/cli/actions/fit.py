@@ -25,6 +25,7 @@ from powerkmeans.cli.answers import (
     without_noise,
 )
 from powerkmeans.cli.errors import listed, usage
+from powerkmeans.cli.genes import genes_of
 from powerkmeans.cli.inputs import InputOptions, Inputs, chosen, read_inputs, tell_input
 from powerkmeans.cli.modelling import ModelOptions, fit_estimator, has_scores
 from powerkmeans.cli.outputs import Columns, Outputs, write_table
@@ -72,7 +73,7 @@ def run(options: dict[str, Any]) -> None:
         return
     for name in sorted(planned.keys() - parameters.keys()):
         terminal.note(f"{name} is for several views; there is one.")
-    fit_and_write(inputs, parameters, reading, options, Plan(outputs, watch, terminal))
+    fit_and_write(inputs, parameters, reading, options, Plan(outputs, watch, terminal, reading=reading))
 
 
 def for_categories(parameters: dict[str, Any], inputs: Inputs, terminal: Terminal) -> dict[str, Any]:
@@ -90,13 +91,14 @@ def for_categories(parameters: dict[str, Any], inputs: Inputs, terminal: Termina
 class Plan:
     """Where results go, how long they take, and who is told.
 
-    ``others`` are tables to write besides, by their names among the outputs.
+    ``others`` are tables to write besides, by their names among the outputs; ``reading`` is how files were read.
     """
 
     outputs: Outputs
     watch: Stopwatch
     terminal: Terminal
     others: dict[str, Columns] = field(default_factory=dict)
+    reading: InputOptions | None = None
 
 
 def fit_and_write(
@@ -188,14 +190,14 @@ def write_all(prepared: PreparedModel, inputs: Inputs, folder: Path, plan: Plan)
                 save_prepared(prepared, path)
             elif name == REPORT:
                 bar.wait()
-                _write_report(path, prepared, inputs, plan.outputs.names)
+                _write_report(path, prepared, inputs, plan)
             elif name.startswith("labels"):
                 write_table(path, label_blocks(prepared, X, samples, bar, prepared.estimator.labels_))
             else:
                 write_table(path, membership_blocks(prepared, X, samples, bar))
 
 
-def _write_report(path: Path, prepared: PreparedModel, inputs: Inputs, files: list[str]) -> None:
+def _write_report(path: Path, prepared: PreparedModel, inputs: Inputs, plan: Plan) -> None:
     names: Any = {view.name: list(view.columns) for view in inputs.views}
     original: Any = {name: None if c is None else c.numbers for name, c in inputs.samples.views.items()}
     if not inputs.several:
@@ -203,6 +205,7 @@ def _write_report(path: Path, prepared: PreparedModel, inputs: Inputs, files: li
     named = inputs.samples.ids is not None and "highest" in prepared.found
     ids: NDArray[Any] | None = inputs.samples.ids.values if inputs.samples.ids is not None and named else None
     scaling = "none" if prepared.scale == ROWS else scaling_words(prepared)
-    given = Given(ids, names, original, scaling, wording=in_options)
-    page = Page(", ".join(prepared.found["files"]), noise_threshold=prepared.threshold, files=files)
+    genes = () if plan.reading is None else genes_of(inputs, plan.reading, plan.terminal)
+    given = Given(ids, names, original, scaling, wording=in_options, beside=genes)
+    page = Page(", ".join(prepared.found["files"]), noise_threshold=prepared.threshold, files=plan.outputs.names)
     write_page(path, prepared.estimator, inputs.X, given, page)

@@ -46,6 +46,28 @@ def read_h5mu(path: str, source: str, name: str, request: Request) -> list[Table
         ]
 
 
+def read_genes(path: str, source: str, arrays: tuple[str, ...]) -> tuple[Any, list[str]] | None:
+    """The matrix X behind components that are clustered, sparse if it is stored so, and the names of its columns.
+
+    None where X is clustered itself, or there is none that goes with the observations.
+    """
+    with _opened(path, source) as file:
+        wanted = arrays or ((COMPONENTS,) if PCA in _items(file, "obsm") else (MATRIX,))
+        item = file.get(MATRIX)
+        if item is None or not all(key.startswith("obsm/") for key in wanted):
+            return None
+        names, shape = _index(file, "var", source).tolist(), _shape(item, MATRIX, source)
+        if shape != (len(_index(file, "obs", source)), len(names)):
+            return None
+        check_room(_stored_bytes(item), f"{source} (X)")
+        return _stored(item, shape, source), names
+
+
+def _stored_bytes(item: Any) -> int:
+    parts = [item[part] for part in ("data", "indices")] if hasattr(item, "keys") else [item]
+    return sum(int(part.size) * part.dtype.itemsize for part in parts)
+
+
 def _opened(path: str, source: str) -> Any:
     h5py = needed("h5py", "h5ad")
     try:
@@ -106,14 +128,20 @@ def _shape(item: Any, key: str, source: str) -> tuple[int, int]:
 
 def _dense(item: Any, shape: tuple[int, int], source: str) -> NDArray[Any]:
     """A stored matrix as rows, whether it was stored dense or sparse."""
+    found = _stored(item, shape, source)
+    return np.asarray(found.toarray() if hasattr(found, "toarray") else found)
+
+
+def _stored(item: Any, shape: tuple[int, int], source: str) -> Any:
+    """A matrix as it is stored, dense or sparse."""
     if not hasattr(item, "keys"):
         return np.asarray(item[:])
     kind = str(item.attrs.get("encoding-type", item.attrs.get("h5sparse_format", "")))
     parts = tuple(item[part][:] for part in ("data", "indices", "indptr"))
     if kind.startswith("csr"):
-        return np.asarray(csr_array(parts, shape=shape).toarray())
+        return csr_array(parts, shape=shape)
     if kind.startswith("csc"):
-        return np.asarray(csc_array(parts, shape=shape).toarray())
+        return csc_array(parts, shape=shape)
     raise UserError(f"{source} stores its matrix as {kind or 'something'!r}, which is neither dense, CSR nor CSC.")
 
 

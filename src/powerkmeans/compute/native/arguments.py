@@ -26,9 +26,11 @@ from powerkmeans.features.graph.neighbours import Neighbours
 from powerkmeans.features.maps.centred import CentredMap
 from powerkmeans.features.maps.nystroem import NystroemMap
 from powerkmeans.objective.block import (
+    Nearest,
     PassInput,
     block_distances,
     block_labels,
+    block_nearest,
     block_outlier_scores,
     block_probabilities,
     block_typicality,
@@ -38,12 +40,13 @@ from powerkmeans.support.precision import HALF_THE_DIGITS, ROUNDING
 from powerkmeans.types import Array, Block, PassStatistics
 
 # what a pass tells of each row instead of sums, numbered as in cpp/arguments.h
-ANSWERS: dict[Callable[..., Array], int] = {
+ANSWERS: dict[Callable[..., Any], int] = {
     block_labels: 1,
     block_distances: 2,
     block_probabilities: 3,
     block_typicality: 4,
     block_outlier_scores: 5,
+    block_nearest: 6,
 }
 _BY_CLUSTER = (block_distances, block_probabilities)
 # memberships that the compiled pass knows, and whether they are possibilistic
@@ -193,21 +196,30 @@ class PassCall(Call):
 
 
 class AnswerCall(PassCall):
-    """What one of the functions of ``ANSWERS`` tells of rows: the call fills ``answers``."""
+    """What one of the functions of ``ANSWERS`` tells of rows: the call fills ``answers``, or ``nearest`` too."""
 
     def __init__(
         self,
         block: Block,
         inputs: PassInput,
         maps: tuple[CentredMap, ...] | None,
-        function: Callable[..., Array],
+        function: Callable[..., Any],
     ) -> None:
         super().__init__(block, inputs, maps)
         shape = (self._n_rows, self._n_clusters) if function in _BY_CLUSTER else (self._n_rows,)
-        dtype = np.dtype(np.int32) if function is block_labels else self.dtype
+        dtype = np.dtype(np.int32) if function in (block_labels, block_nearest) else self.dtype
         self.answers = np.empty(shape, dtype=dtype)
         self.structure.answer = ANSWERS[function]
         self.structure.answers = self._address("answers", self.answers, shape, dtype)
+        if function is block_nearest:
+            self.nearest = np.empty(self._n_rows, dtype=self.dtype)
+            self.structure.nearest = self._address("nearest", self.nearest, (self._n_rows,), self.dtype)
+
+    @property
+    def told(self) -> Any:
+        """What the function tells."""
+        both = self.structure.answer == ANSWERS[block_nearest]
+        return Nearest(self.answers, self.nearest) if both else self.answers
 
 
 class SearchCall(Call):

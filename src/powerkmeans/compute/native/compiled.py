@@ -143,7 +143,7 @@ class CompiledAnswer:
         given, maps = (inputs.inputs, inputs.maps) if isinstance(inputs, RawInput) else (inputs, None)
         call = AnswerCall(block, given, maps, self.function)
         _run(self.target, call, block)
-        return call.answers
+        return call.told
 
 
 @dataclass(frozen=True)

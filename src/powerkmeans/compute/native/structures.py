@@ -56,6 +56,7 @@ class PassStructure(Structure):
         ("totals", c_void_p),
         ("answer", c_int64),
         ("answers", c_void_p),
+        ("nearest", c_void_p),
     )
 
 

@@ -40,10 +40,11 @@ struct Pass {
   double* totals;      // loss, hard cost
   int64_t answer;      // what is told of each row instead of sums: an Answer
   void* answers;       // (n,) int32 labels, (n, k) or (n,) numbers, or null
+  void* nearest;       // (n,): squared distances to the nearest centroid, beside labels, or null
 };
 
 // As ANSWERS in compute/native/arguments.py.
-enum Answer : int64_t { SUMS, LABELS, DISTANCES, PROBABILITIES, TYPICALITY, OUTLIER_SCORES };
+enum Answer : int64_t { SUMS, LABELS, DISTANCES, PROBABILITIES, TYPICALITY, OUTLIER_SCORES, NEAREST };
 
 // Rows and the landmarks that the nearest are searched among (features/graph/distances.py); all in double precision.
 struct Search {

@@ -92,7 +92,9 @@ class Worker {
   void tell(int64_t start, int rows, const Real* dbar) {
     Real* to = static_cast<Real*>(pass.answers) + start * (pass.answer < TYPICALITY ? k : 1);
     if (pass.answer == LABELS) {
-      label(rows, dbar, static_cast<int32_t*>(pass.answers) + start);
+      label<false>(rows, dbar, static_cast<int32_t*>(pass.answers) + start, nullptr);
+    } else if (pass.answer == NEAREST) {
+      label<true>(rows, dbar, static_cast<int32_t*>(pass.answers) + start, static_cast<Real*>(pass.nearest) + start);
     } else if (pass.answer == DISTANCES) {
       for (int r = 0; r < rows; ++r)
         for (int64_t j = 0; j < k; ++j) to[r * k + j] = std::sqrt(dbar[j * TILE + r]);
@@ -106,8 +108,9 @@ class Worker {
     }
   }
 
-  // The nearest cluster, the first of equals.
-  void label(int rows, const Real* dbar, int32_t* to) const {
+  // The nearest cluster, the first of equals, and how far it is if that is asked.
+  template <bool FAR>
+  void label(int rows, const Real* dbar, int32_t* to, Real* far) const {
     for (int r = 0; r < rows; r += n) {
       V nearest = load(dbar + r);
       Mask<Real> which = {};
@@ -116,7 +119,10 @@ class Worker {
         which = d < nearest ? Mask<Real>{} + typename Simd<Real>::Int(j) : which;
         nearest = smaller(nearest, d);
       }
-      for (int i = 0; i < std::min(n, rows - r); ++i) to[r + i] = int32_t(which[i]);
+      for (int i = 0; i < std::min(n, rows - r); ++i) {
+        to[r + i] = int32_t(which[i]);
+        if (FAR) far[r + i] = nearest[i];
+      }
     }
   }
 
