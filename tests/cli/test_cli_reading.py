@@ -332,3 +332,22 @@ def test_components_keep_their_spread(run, tmp_path):
     assert run("fit", "cells.h5ad", *options, "-o", "auto").json["scale"] == "none"
     assert run("fit", "cells.h5ad", *options, "-o", "standard", "--scale", "standard").json["scale"] == "standard"
     assert run("fit", "cells.h5ad", *options, "-o", "matrix", "--array", "X").json["scale"] == "standard"
+
+
+@pytest.mark.parametrize("stored", ["csr", "csc", "dense"])
+def test_a_report_of_components_shows_genes(run, tmp_path, stored):
+    anndata, sparse = pytest.importorskip("anndata"), pytest.importorskip("scipy.sparse")
+    genes = np.abs(np.random.default_rng(0).normal(size=(N, 60))).astype(np.float32)
+    genes[:, 5] += 9 * (np.arange(N) % K == 1)
+    matrix = {"csr": sparse.csr_matrix, "csc": sparse.csc_matrix, "dense": np.array}[stored](genes)
+    data = anndata.AnnData(matrix, obsm={"X_pca": VALUES / VALUES.std(axis=0)})
+    data.var_names = [f"gene{i}" for i in range(60)]
+    data.write_h5ad(tmp_path / "cells.h5ad")
+    fit = ("fit", "cells.h5ad", "-k", K, "--feature-map", "identity", "--no-memberships")
+    assert run(*fit).code == 0
+    page = (tmp_path / "powerkmeans_output/report.html").read_text(encoding="utf-8")
+    assert "48 of the 60 variables of .X" in page
+    assert '"gene5"' in page
+    if stored == "dense":
+        run(*fit, "--array", "X", "-o", "whole")
+        assert "variables of .X" not in (tmp_path / "whole/report.html").read_text(encoding="utf-8")
