@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from scipy.sparse import issparse
-
 from powerkmeans.cli.errors import UserError
 from powerkmeans.cli.given import extension, named_files
 from powerkmeans.cli.inputs import InputOptions, Inputs
@@ -27,5 +25,5 @@ def genes_of(inputs: Inputs, reading: InputOptions, terminal: Terminal) -> tuple
     table, columns = found
     kept = inputs.samples.kept
     if kept is not None:
-        table = (table.tocsr() if issparse(table) else table)[kept]
+        table = (table.tocsr() if hasattr(table, "tocsr") else table)[kept]
     return (Beside(".X", table, columns, "variables of .X"),)

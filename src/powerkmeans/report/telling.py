@@ -67,7 +67,7 @@ def _differences(table: Any, labels: NDArray[np.integer], n_clusters: int) -> Fl
     sums, sizes = _dense(members @ table), np.bincount(labels[rows], minlength=n_clusters)[:, None]
     total, n_rows = np.sum(sums, axis=0), len(rows)
     squares = _dense(
-        (table.multiply(table) if issparse(table) else np.square(table, dtype=np.float64)).sum(axis=0)
+        (table.multiply(table) if hasattr(table, "multiply") else np.square(table, dtype=np.float64)).sum(axis=0)
     )
     deviation = np.sqrt(np.maximum(squares / n_rows - (total / n_rows) ** 2, 0))
     rounding = deviation <= 1e-7 * np.sqrt(squares / n_rows)
@@ -78,4 +78,4 @@ def _differences(table: Any, labels: NDArray[np.integer], n_clusters: int) -> Fl
 
 def _dense(values: Any) -> Float64Array:
     """A product that may be sparse, as numbers of double precision."""
-    return np.asarray(values.toarray() if issparse(values) else values, dtype=np.float64)
+    return np.asarray(values.toarray() if hasattr(values, "toarray") else values, dtype=np.float64)
