@@ -39,7 +39,7 @@ def test_the_evidence_stands_near_the_top(tmp_path, scored, monkeypatch, separat
     assert page.text.index('id="evidence"') < page.text.index('class="cards"')
     assert ("doubtful" in page.all("p", id="evidence")[0]["class"]) != separated
     assert ("Before you use these clusters" in page.said) != separated
-    assert ("none may stand out although the clusters of this page are apart" in page.said) == separated
+    assert ("none may be recommended although the clusters of this page are apart" in page.said) == separated
 
 
 def test_the_evidence_is_that_of_the_model(tmp_path, moons):

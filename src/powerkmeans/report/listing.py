@@ -58,9 +58,11 @@ def notes(facts: Facts) -> list[str]:
     """What counts as an outlier, and what is left out of the table."""
     samples, shown = facts.samples, len(facts.listed.rows)
     if samples.fence is None:
+        fitted, other = (
+            facts.wording(f"membership={word!r}") for word in (facts.estimator.membership, "possibilistic")
+        )
         return [
-            f"This model was fitted with membership=\u201c{facts.estimator.membership}\u201d, which has no "
-            "outlier scores; membership=\u201cpossibilistic\u201d has them. "
+            f"This model was fitted with {fitted}, which has no outlier scores; {other} has them. "
             + _all_or_some(shown, len(samples), "whose cluster is least certain")
         ]
     found = int(np.sum(samples.outlier))

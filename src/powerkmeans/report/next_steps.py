@@ -24,7 +24,7 @@ def _number(facts: Facts) -> Markup:
         "Before you use these clusters, see whether another number of them is more separated, or none is."
         if doubtful
         else f"See whether {used} is the number that the data speak for: numbers of clusters are compared by cost "
-        "there, so none may stand out although the clusters of this page are apart."
+        "there, so none may be recommended although the clusters of this page are apart."
     )
     return join(
         why + " On the command line, or in Python:",
