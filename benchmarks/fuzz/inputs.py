@@ -1,6 +1,6 @@
 """Broken tables given to the command: each is refused in one sentence, or answered with whole and finite results.
 
-``python -m benchmarks.fuzz --part inputs`` runs the command's own entry in forked processes, a fresh folder a case.
+``python -m benchmarks.fuzz --part inputs`` runs the command's own entry in forked processes, in an empty folder.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ READING: dict[str, tuple[tuple[str, ...], ...]] = {
 _OF_A_FIT = ("--drop-text", "--encode-text", "--drop", "--columns", "--view", "--encode")
 PREPARING: tuple[tuple[str, ...], ...] = (
     (), (), ("--impute", "median"), ("--impute", "knn"), ("--impute", "drop-rows"), ("--scale", "robust"),
-    ("--scale", "none"), ("--scale", "rows"), ("--log",), ("--total", "100"), ("--dry-run",), ("--outliers", "0.1"),
+    ("--scale", "none"), ("--scale", "rows"), ("--log",), ("--total", "100"), ("--dry-run",),
+    ("--outliers", "0.1"),
 )  # fmt: skip
 
 
@@ -145,7 +146,7 @@ def _written(folder: Path) -> Iterator[Path]:
 
 
 def _finite_table(path: Path) -> bool:
-    """Whether clusters are whole numbers and all other columns but ids are finite, or empty where there is no answer."""
+    """Whether all columns but ids are finite, or empty where there is no answer."""
     with open(path, newline="", encoding="utf-8") as stream:
         rows = list(csv.DictReader(stream))
     numbers = [cell for row in rows for key, cell in row.items() if key not in ("id", "sample", "row") and cell]

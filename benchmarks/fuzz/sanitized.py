@@ -76,7 +76,7 @@ class SanitizedError(Exception):
 
 
 def build_sanitized() -> dict[str, str] | None:
-    """Make sanitized libraries; the environment that opens them, None, in a word, where there are no sanitizers."""
+    """Make sanitized libraries; the environment that opens them, or None where there are no sanitizers."""
     runtimes = runtime_libraries()
     if runtimes is None:
         print(

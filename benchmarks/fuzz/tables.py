@@ -26,9 +26,12 @@ Files = dict[str, bytes]  # by their paths in the folder; a plain file is the on
 Draw = np.random.Generator
 
 CELLS = (
-    "", " ", "NA", "nan", "-", "?", "inf", "-inf", "1e400", "1e308", "-1e308", "5e-324", "1_000", "1,5", "1.5", "1 000",
-    "0x1F", "１２", "½", "−1", "+1", "true", "yes", "2024-01-31", "31.1.2024", "12:30", "$5", "5%", "abc", "=1+1", "@x",
-    '"', '""', '"a', "a\nb", "a\rb", "\x00", "\ufeff", "\u202e", "\x1b[31m", "日本", "🙂", "x" * 3000, "9" * 400, "1e-400",
+    "", " ", "NA", "nan", "-", "?", "inf", "-inf", "1e400", "1e308", "-1e308", "5e-324", "1_000", "1,5", "1.5",
+    "1 000",
+    "0x1F", "\uff11\uff12", "\xbd", "\u22121", "+1", "true", "yes", "2024-01-31", "31.1.2024", "12:30", "$5",
+    "5%", "abc", "=1+1", "@x",
+    '"', '""', '"a', "a\nb", "a\rb", "\x00", "\ufeff", "\u202e", "\x1b[31m", "日本", "🙂", "x" * 3000, "9" * 400,
+    "1e-400",
     "a,b", "a;b", "a\tb", "'", "\\", "%s", "{0}", "null", "None", "1.2.3", "1e5", "1E+05", "(5)", "\xa07",
 )  # fmt: skip
 OBJECTS: tuple[Any, ...] = (
@@ -220,7 +223,8 @@ def _arrow_table(rng: Draw, broken: bool) -> Any:
             lambda: pa.array(["a", "b", None] * (N_ROWS // 3)).dictionary_encode(),
             lambda: pa.array([True, None, False] * (N_ROWS // 3)), lambda: pa.array([2**63] * N_ROWS, pa.uint64()),
             lambda: pa.array(rows[:, 0].astype(np.float16)), lambda: pa.array([1] * N_ROWS, pa.duration("s")),
-            lambda: pa.array([None, 1.5, float("nan")] * (N_ROWS // 3)), lambda: pa.array([1] * N_ROWS, pa.date32()),
+            lambda: pa.array([None, 1.5, float("nan")] * (N_ROWS // 3)),
+            lambda: pa.array([1] * N_ROWS, pa.date32()),
             lambda: pa.array([1] * N_ROWS).cast(pa.decimal128(38, 2)), lambda: pa.array([float("inf")] * N_ROWS),
             lambda: pa.array([_cell(rng) for _ in range(N_ROWS)]),
         ]  # fmt: skip
@@ -363,9 +367,12 @@ def _broken_members(content: bytes, rng: Draw) -> bytes:
 
 def _broken_header(content: bytes, rng: Draw) -> bytes:
     changes = [
-        (b"(30, 4)", b"(10000000000, 4)"), (b"(30, 4)", b"(-30, 4)"), (b"(30, 4)", b"(0, 4)"), (b"(30, 4)", b"(120,)"),
-        (b"(30, 4)", b"(2, 2, 30)"), (b"<f8", b"|O"), (b"<f8", b"<f4"), (b"<f8", b"<U2"), (b"<f8", b"<m8[s]"), (b"False", b"True"),
-        (b"<f8", b"<c16"), (b"<f8", b"[('a', '<f8')]"), (b"'shape'", b"'shap'"), (b"{", b"("), (b"NUMPY\x01", b"NUMPY\x03"),
+        (b"(30, 4)", b"(10000000000, 4)"), (b"(30, 4)", b"(-30, 4)"), (b"(30, 4)", b"(0, 4)"),
+        (b"(30, 4)", b"(120,)"),
+        (b"(30, 4)", b"(2, 2, 30)"), (b"<f8", b"|O"), (b"<f8", b"<f4"), (b"<f8", b"<U2"), (b"<f8", b"<m8[s]"),
+        (b"False", b"True"),
+        (b"<f8", b"<c16"), (b"<f8", b"[('a', '<f8')]"), (b"'shape'", b"'shap'"),
+        (b"{", b"("), (b"NUMPY\x01", b"NUMPY\x03"),
     ]  # fmt: skip
     return content.replace(*changes[rng.integers(len(changes))], 1)
 

@@ -1,10 +1,11 @@
-"""Damaged files of every format: those that ``python -m benchmarks.fuzz --part inputs`` found, as small as they get."""
+"""Damaged files of every format, as ``python -m benchmarks.fuzz --part inputs`` found them, but small."""
 
 from __future__ import annotations
 
 import gc
 import io
 import logging
+import re
 import struct
 import zipfile
 from pathlib import Path
@@ -16,7 +17,9 @@ from command_helpers import K, leftovers
 from scipy.io import savemat
 
 from powerkmeans.cli.actions import fit
+from powerkmeans.cli.errors import Exit
 
+DOCUMENTED = Path(__file__).parents[2] / "docs" / "command_line.md"
 ROWS = np.random.default_rng(0).normal(size=(30, 3)) + 8 * (np.arange(30) % 3)[:, None]
 
 
@@ -164,3 +167,10 @@ def test_some_tables_that_were_broken_at_random(tmp_path, monkeypatch):
     told = [outcome(np.random.default_rng([5, number]), Path()) for number in range(25)]
     assert [what for what in told if not what.startswith((REFUSED, ANSWERED))] == []
     assert {what.partition(" ")[0] for what in told} == {REFUSED, ANSWERED}
+
+
+@pytest.mark.skipif(not DOCUMENTED.exists(), reason="the source archive has no documentation")
+def test_exit_codes_are_those_of_the_documentation():
+    table = re.findall(r"^\| ([\d, ]+) \| \S", DOCUMENTED.read_text(encoding="utf-8"), re.MULTILINE)
+    told = {int(code) for cell in table for code in cell.split(",")}
+    assert told == set(Exit)

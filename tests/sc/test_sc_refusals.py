@@ -49,7 +49,7 @@ from powerkmeans.support.install import install_line
             {},
             {"use_rep": {None: None}},
             TypeError,
-            "use_rep must be by the names of views, which are strings, got None",
+            "use_rep must be by the names of views.*got None",
         ),
         ({}, {"use_rep": {"a": 3}}, TypeError, "Names in use_rep must be strings, got 3"),
         ({}, {"key_added": ""}, ValueError, "key_added must be a name, got ''"),

@@ -23,7 +23,7 @@ def misbehaving(number):
     if number == 4:
         time.sleep(60)
     if number == 5:
-        bytearray(int(9 * 2**30))
+        bytearray(9 * 2**30)
     return f"fine ({len(os.listdir())} files)"
 
 
