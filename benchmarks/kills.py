@@ -113,10 +113,8 @@ def main() -> int:
     )
     counts = Counter(line["results"] for line in lines)
     print(f"{len(lines)} kills over runs of {usual:.2f} s: {dict(counts)}")
-    print(
-        f"between two renames: {sum(line['between'] for line in lines)}; with something hidden: "
-        f"{sum(line['hidden'] > 0 for line in lines)}; had ended before: {sum(line['ended before'] for line in lines)}"
-    )
+    hit = {what: sum(line[what] > 0 for line in lines) for what in ("between", "hidden", "ended before")}
+    print(f"killed between renames, with files hidden, after its end: {hit}")
     print(f"after one more run: whole {last['whole']}, hidden {last['hidden']}")
     failed = counts["MIXED"] or not all(line["read"] for line in lines) or last["hidden"] or not last["whole"]
     return int(bool(failed))

@@ -4,7 +4,8 @@ python -m benchmarks.soak [--minutes 20] [--picture docs/images/soak.png]
 
 One process goes through rounds in two threads at a time, another by itself and with the command. Both are watched
 from outside (/proc, so on Linux): memory, open files, threads, and files in a folder of temporary ones that is
-theirs. The first quarter is for warming up. Samples go to benchmarks/results/soak.jsonl; the exit code is 1 if anything grows.
+theirs. The first quarter is for warming up. Samples go to benchmarks/results/soak.jsonl; the exit code is 1 if
+anything grows.
 """
 
 from __future__ import annotations
