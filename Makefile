@@ -87,7 +87,7 @@ kills: $(VENV)/.run  ## kill the command at a hundred moments of a run; its resu
 test-versions: $(VENV)/.run  ## the oldest and newest dependencies that are admitted, on every Python that is here
 	$(call threads,1) $(BIN)/python release/versions.py
 
-audit:  ## ask the database of Python advisories about every dependency
+audit:  ## ask the database of Python advisories about the dependencies
 	$(PYTHON) -m venv build/audit
 	build/audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit
 	HATCH_BUILD_NO_HOOKS=true build/audit/bin/pip-audit --progress-spinner off .

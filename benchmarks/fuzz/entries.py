@@ -69,6 +69,11 @@ def _no_engine(value: Any) -> bool:
     )
 
 
+def _fits(*valid: Any) -> Kind:
+    """Values of which each is a fit; thousands of them are right, but long."""
+    return Kind(lambda value: False, valid, long=lambda value: isinstance(value, np.ndarray) and value.size > 1000)
+
+
 _AUTO_COUNT = count(1, "auto", valid=(1, np.int64(5)))
 _BANDWIDTH = number(lambda x: 0 < x < np.inf, "median", "scale", valid=(1, 2.5, np.float32(1.5)))
 KINDS: dict[str, Kind] = {
@@ -176,12 +181,12 @@ OWN_KINDS: dict[tuple[str, str], Kind] = {
     ),
     ("MembershipDisplay", "membership"): data(np.full(24, 0.5), [0.5] * 24),
     ("DimensionDisplay.from_estimator", "exact"): kinds.FLAG,
-    ("DimensionDisplay.from_estimator", "n_components"): data([2, 3], (2,), np.array([2])),
+    ("DimensionDisplay.from_estimator", "n_components"): _fits([2, 3], (2,), np.array([2])),
     ("DimensionDisplay", "n_components"): data([5, 10], np.array([5, 10])),
     ("SensitivityDisplay", "s_init"): data([-5, -10], np.array([-5.0, -10])),
     ("SensitivityDisplay", "entropy"): data([1, 10], np.array([1.0, 10])),
-    ("SensitivityDisplay.from_estimator", "s_init"): data([-5], (-5.0,)),
-    ("SensitivityDisplay.from_estimator", "entropy"): data([1], (1.0,)),
+    ("SensitivityDisplay.from_estimator", "s_init"): _fits([-5], (-5.0,)),
+    ("SensitivityDisplay.from_estimator", "entropy"): _fits([1], (1.0,)),
     ("SensitivityDisplay.from_estimator", "y"): data(None, LABELS, named=False),
     ("DimensionDisplay.from_estimator", "y"): data(None, LABELS, named=False),
     ("NumpyOptions", "kernel"): words("auto", "numpy", "compiled"),
