@@ -101,7 +101,7 @@ def environment(python: str, name: str, bound: str) -> Path:
 
 def run(folder: Path, *arguments: str, check: bool = True) -> str:
     """Run the Python of an environment at the root of the project."""
-    own = {"HATCH_BUILD_NO_HOOKS": "true", "POWERKMEANS_NATIVE": str(ROOT / "src/powerkmeans/compute/native")}
+    own = {"HATCH_BUILD_NO_HOOKS": "true", "POWERKMEANS_NATIVE": str(ROOT / "src/powerkmeans/compute/native/cpp")}
     inherited = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     command = [str(folder / "bin" / "python"), *arguments]
     done = subprocess.run(
@@ -136,11 +136,9 @@ def tried(python: str, version: str, bound: str) -> dict[str, Any]:
         *TESTS,
         check=False,
     )
-    print(said[-3000:] if " failed" in said or " error" in said else said.splitlines()[-1], flush=True)
-    counts = {
-        what: int(count)
-        for count, what in re.findall(r"(\d+) (passed|failed|error|skipped)", said.splitlines()[-1])
-    }
+    print(said[-3000:] if " failed" in said or " error" in said else said[-300:], flush=True)
+    told = re.findall(r"(\d+) (passed|failed|errors?|skipped)", " ".join(said.splitlines()[-4:]))
+    counts = {what: int(count) for count, what in told}
     failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", said, re.MULTILINE)
     known = {re.split(r"[\[>]", one)[0] for one in requirements()}
     return {
