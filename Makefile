@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: demo test test-cluster test-studies test-processors test-emulated test-sanitized test-threadpoolctl lint format bench bench-processors bench-speedups bench-ablation bench-scaling bench-cluster bench-startup bench-peers bench-starts bench-noise bench-noise-columns bench-graph bench-neighbors bench-graph-rules bench-map-scaling bench-raw bench-profile bench-choose-k bench-report bench-separation noise study theorems paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures docs dist wheels wheels-test dist-test clean help
+.PHONY: demo test test-cluster test-studies test-processors test-emulated test-sanitized test-threadpoolctl test-versions fuzz soak kills audit lint format bench bench-processors bench-speedups bench-ablation bench-scaling bench-cluster bench-startup bench-peers bench-starts bench-noise bench-noise-columns bench-graph bench-neighbors bench-graph-rules bench-map-scaling bench-raw bench-profile bench-choose-k bench-report bench-separation noise study theorems paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures docs dist wheels wheels-test dist-test clean help
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -72,6 +72,25 @@ test-emulated: $(VENV)/.run  ## the compiled kernels on arm64 and on old process
 COUNT ?= 12000
 test-sanitized: $(VENV)/.run  ## the kernel's tests and COUNT random shapes, with every access to memory checked (g++ on Linux)
 	$(BIN)/python -m benchmarks.fuzz.sanitized --count $(COUNT)
+
+MINUTES ?= 10
+fuzz: $(VENV)/.run  ## try to break files, tables and values at random for MINUTES; runs add up (python -m benchmarks.fuzz --totals)
+	$(call threads,1) $(BIN)/python -m benchmarks.fuzz --minutes $(MINUTES)
+
+soak: MINUTES = 20
+soak: $(VENV)/.run  ## fits, files and reports in a loop for MINUTES: memory, descriptors, threads and files over time
+	$(call threads,1) $(BIN)/python -m benchmarks.soak --minutes $(MINUTES) --picture docs/images/soak.png
+
+kills: $(VENV)/.run  ## kill the command at a hundred moments of a run; its results are whole
+	$(call threads,1) $(BIN)/python -m benchmarks.kills
+
+test-versions: $(VENV)/.run  ## the oldest and newest dependencies that are admitted, on every Python that is here
+	$(call threads,1) $(BIN)/python release/versions.py
+
+audit:  ## ask the database of Python advisories about the dependencies
+	$(PYTHON) -m venv build/audit
+	build/audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit
+	HATCH_BUILD_NO_HOOKS=true build/audit/bin/pip-audit --progress-spinner off .
 
 THREADPOOLCTL ?= 3.5.0
 test-threadpoolctl: $(VENV)/.run  ## the hold on BLAS threads with the oldest threadpoolctl that is supported

@@ -69,6 +69,11 @@ def _no_engine(value: Any) -> bool:
     )
 
 
+def _fits(*valid: Any) -> Kind:
+    """Values of which each is a fit; thousands of them are right, but long."""
+    return Kind(lambda value: False, valid, long=lambda value: isinstance(value, np.ndarray) and value.size > 1000)
+
+
 _AUTO_COUNT = count(1, "auto", valid=(1, np.int64(5)))
 _BANDWIDTH = number(lambda x: 0 < x < np.inf, "median", "scale", valid=(1, 2.5, np.float32(1.5)))
 KINDS: dict[str, Kind] = {
@@ -82,7 +87,7 @@ KINDS: dict[str, Kind] = {
     "metric": words("euclidean", "cosine"),
     "bandwidth": _BANDWIDTH,
     "n_components": _AUTO_COUNT,
-    "n_neighbors": count(1, valid=(1, 3, np.int64(5))),
+    "n_neighbors": count(1, "auto", valid=(1, 3, np.int64(5))),
     "rows_per_landmark": count(1, valid=(1, np.int64(1))),  # more have no meaning without landmarks
     "membership": words("auto", "fuzzy", "possibilistic"),
     "fuzziness": number(lambda m: 1 < m < np.inf, valid=(2, 1.5)),
@@ -91,7 +96,7 @@ KINDS: dict[str, Kind] = {
     "anneal_factor": number(lambda x: 1 <= x < np.inf, valid=(1, 1.5)),
     "anneal_every": _AUTO_COUNT,
     "init": data("auto", "cloud", "k-means++", "k-means", "random"),
-    "n_init": count(1, "auto", valid=(1, 2)),
+    "n_init": Kind(count(1, "auto").forbidden, ("auto", 1, 2), long=lambda v: not count(100).forbidden(v)),
     "max_iter": count(1, valid=(1, 50)),
     "tol": number(lambda x: 0 <= x < np.inf, valid=(0, 1e-3)),
     "engine": Kind(_no_engine, ("auto", "numpy", NumpyOptions(n_threads=1))),
@@ -176,12 +181,12 @@ OWN_KINDS: dict[tuple[str, str], Kind] = {
     ),
     ("MembershipDisplay", "membership"): data(np.full(24, 0.5), [0.5] * 24),
     ("DimensionDisplay.from_estimator", "exact"): kinds.FLAG,
-    ("DimensionDisplay.from_estimator", "n_components"): data([2, 3], (2,), np.array([2])),
+    ("DimensionDisplay.from_estimator", "n_components"): _fits([2, 3], (2,), np.array([2])),
     ("DimensionDisplay", "n_components"): data([5, 10], np.array([5, 10])),
     ("SensitivityDisplay", "s_init"): data([-5, -10], np.array([-5.0, -10])),
     ("SensitivityDisplay", "entropy"): data([1, 10], np.array([1.0, 10])),
-    ("SensitivityDisplay.from_estimator", "s_init"): data([-5], (-5.0,)),
-    ("SensitivityDisplay.from_estimator", "entropy"): data([1], (1.0,)),
+    ("SensitivityDisplay.from_estimator", "s_init"): _fits([-5], (-5.0,)),
+    ("SensitivityDisplay.from_estimator", "entropy"): _fits([1], (1.0,)),
     ("SensitivityDisplay.from_estimator", "y"): data(None, LABELS, named=False),
     ("DimensionDisplay.from_estimator", "y"): data(None, LABELS, named=False),
     ("NumpyOptions", "kernel"): words("auto", "numpy", "compiled"),
@@ -283,7 +288,7 @@ def public_methods(made: type) -> list[str]:
 
 
 def _method(several: bool, name: str, parameter: str, value: Any) -> Any:
-    given = {"path": "model.npz"} if name == "save" else {"X": TWO if several else ROWS}
+    given = {"path": "model.npz", "overwrite": True} if name == "save" else {"X": TWO if several else ROWS}
     return getattr(copied(several), name)(**(given | {parameter: value}))
 
 
@@ -295,7 +300,7 @@ def _prepared() -> Iterator[Entry]:
     """Methods of a model with its preparation; its constructor is ours."""
     model = prepared_pipeline(make_pipeline(StandardScaler(), fitted(False)).fit(ROWS))
     for name in public_methods(PreparedModel):
-        right = {"path": "prepared.npz"} if name == "save" else {"X": ROWS}
+        right = {"path": "prepared.npz", "overwrite": True} if name == "save" else {"X": ROWS}
         function = getattr(PreparedModel, name)
         yield Entry(f"PreparedModel.{name}", function, partial(_with, getattr(model, name), right))
 

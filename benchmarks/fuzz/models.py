@@ -8,13 +8,8 @@ miss, what it takes to see it again; the exit code is 1 if there were any.
 from __future__ import annotations
 
 import argparse
-import os
 import re
-import resource
-import signal
-import subprocess
 import sys
-import tempfile
 import warnings
 from collections import Counter
 from pathlib import Path
@@ -25,13 +20,14 @@ from click.testing import CliRunner
 
 import powerkmeans
 from benchmarks.fuzz.mutations import mutated
-from benchmarks.fuzz.subjects import Subject
+from benchmarks.fuzz.subjects import Subject, subjects
+from benchmarks.fuzz.workers import Judge, Tried, tried
 from powerkmeans.cli.app import app
 from powerkmeans.cli.errors import Exit
 from powerkmeans.exceptions import ModelFileError
 
 REFUSED, ANSWERS, OTHER = "refused", "loads and answers", "loads, and asks for a table of another width"
-SECONDS, GIGABYTES, BATCH = 20, 6, 250
+BEYOND = "loads, and refuses rows that its scales make too large"
 # what may be infinite or NaN by its definition
 _OPEN = {"s_", "s_init_", "entropy_", "bandwidth_", "reference_distance_", "critical_exponent_", "restarts_"}
 
@@ -50,13 +46,21 @@ def outcome(seed: int, number: int, folder: Path) -> str:
         except Exception as error:
             return f"MISS {type(error).__name__} in load ({kind}, {subject.name}): {_line(error)}"
         estimator = getattr(model, "estimator", model)  # of one with its preparation
-        if estimator.n_features_in_ != subject.header["n_features_in"]:  # with columns that are in no view
+        if _asks_for_others(estimator, subject):
             return f"{OTHER} ({kind})"
         try:
             odd = not_finite(model, subject, folder) or told_by_the_command(path, subject)
         except Exception as error:
+            if estimator is not model and "overflow float64" in str(error):  # scales may be any, and rows are told
+                return f"{BEYOND} ({kind})"
             return f"MISS {type(error).__name__} after load ({kind}, {subject.name}): {_line(error)}"
     return f"MISS not finite: {odd} ({kind}, {subject.name})" if odd else f"{ANSWERS} ({kind})"
+
+
+def _asks_for_others(estimator: Any, subject: Subject) -> bool:
+    """Whether a model has columns that are in no view, or views of other names."""
+    names = list(estimator._fit.model.view_names) if hasattr(estimator, "_fit") else subject.header["view_names"]
+    return estimator.n_features_in_ != subject.header["n_features_in"] or names != subject.header["view_names"]
 
 
 def not_finite(model: Any, subject: Subject, folder: Path) -> str | None:
@@ -107,59 +111,26 @@ def _line(error: BaseException | None) -> str:
     return " ".join(str(error).split())[:160]
 
 
-def _work(seed: int, first: int, last: int) -> None:
-    """Go through some files, a line each, under limits that end the process."""
-    limit = GIGABYTES * 2**30
-    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-    with tempfile.TemporaryDirectory() as folder:
-        for number in range(first, last):
-            signal.alarm(SECONDS)
-            print(f"{number}\t{outcome(seed, number, Path(folder))}", flush=True)
-
-
-def _results(seed: int, count: int) -> dict[int, str]:
-    """Outcomes by number; where a child ends early, the file that it was at is the reason."""
-    results: dict[int, str] = {}
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    while len(results) < count:
-        first, last = len(results), min(len(results) + BATCH, count)
-        command = [
-            sys.executable,
-            "-m",
-            "benchmarks.fuzz.models",
-            "--child",
-            str(first),
-            str(last),
-            "--seed",
-            str(seed),
-        ]
-        child = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
-        for line in child.stdout.splitlines():
-            number, _, what = line.partition("\t")
-            results[int(number)] = what
-        if len(results) < last:
-            reason = signal.Signals(-child.returncode).name if child.returncode < 0 else f"exit {child.returncode}"
-            results[len(results)] = f"MISS the process ended ({reason}): {child.stderr.strip()[-160:]}"
-    return results
+def judge(seed: int) -> Judge:
+    """What becomes of files by their numbers, each in the folder of the process."""
+    subjects()  # made once, for all children
+    return lambda number: outcome(seed, number, Path())
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=7500)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--child", type=int, nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args()
-    if given.child:
-        _work(given.seed, *given.child)
-        return 0
-    results = _results(given.seed, given.count)
-    counts = Counter(re.split(r": ", what)[0] for what in results.values())
+    counts, misses = Counter[str](), list[Tried]()
+    for case in tried(judge(given.seed), range(given.count)):
+        counts[re.split(r": ", case.outcome)[0]] += 1
+        misses += [case] if case.missed else []
     for what, count in sorted(counts.items(), key=lambda item: -item[1]):
         print(f"{count:7d}  {what}")
-    misses = {number: what for number, what in results.items() if what.startswith("MISS")}
-    for number, what in misses.items():
-        print(f"seed {given.seed}, file {number}: {what}")
-    print(f"{len(results)} files, {len(misses)} misses")
+    for case in misses:
+        print(f"seed {given.seed}, file {case.number}: {case.outcome}")
+    print(f"{counts.total()} files, {len(misses)} misses")
     return 1 if misses else 0
 
 

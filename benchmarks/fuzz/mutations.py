@@ -33,7 +33,7 @@ def mutated(rng: np.random.Generator) -> tuple[Subject, str, bytes]:
     subject = subjects()[rng.integers(len(subjects()))]
     kind = str(rng.choice(["bytes", "container", "header", "arrays", "numbers"], p=[0.1, 0.1, 0.25, 0.25, 0.3]))
     if kind == "bytes":
-        return subject, kind, _broken_bytes(subject.content, rng)
+        return subject, kind, broken_bytes(subject.content, rng)
     if kind == "container":
         return subject, kind, _odd_container(subject, rng)
     content = {"header": copy.deepcopy(subject.header), **subject.arrays}
@@ -43,7 +43,7 @@ def mutated(rng: np.random.Generator) -> tuple[Subject, str, bytes]:
     return subject, kind, _zipped(content, compressed=bool(rng.random() < 0.3))
 
 
-def _broken_bytes(content: bytes, rng: np.random.Generator) -> bytes:
+def broken_bytes(content: bytes, rng: np.random.Generator) -> bytes:
     broken = bytearray(content)
     for _ in range(int(rng.integers(1, 6))):
         at, length = int(rng.integers(max(len(broken), 1))), int(rng.integers(1, 65))

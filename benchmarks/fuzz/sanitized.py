@@ -71,23 +71,42 @@ def canary_sings(environment: dict[str, str]) -> bool:
     return opened and done.returncode != 0 and "heap-buffer-overflow" in done.stderr
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=2000, help="random shapes")
-    parser.add_argument("--tests", nargs="*", default=TESTS)
-    chosen = parser.parse_args()
+class SanitizedError(Exception):
+    """Sanitized libraries that cannot be made, or notice nothing."""
+
+
+def build_sanitized() -> dict[str, str] | None:
+    """Make sanitized libraries; the environment that opens them, or None where there are no sanitizers."""
     runtimes = runtime_libraries()
     if runtimes is None:
         print(
             "not run: this compiler has no sanitizers of memory and undefined behaviour to load (g++ on Linux has)"
         )
-        return 0
-    python, environment = [sys.executable, "-m"], sanitized_environment(runtimes)
-    if _failed([*python, "powerkmeans.compute.native", "--sanitized", "--into", str(FOLDER)], dict(os.environ)):
-        return 1
+        return None
+    command = [sys.executable, "-m", "powerkmeans.compute.native", "--sanitized", "--into", str(FOLDER)]
+    if _failed(command, dict(os.environ)):
+        raise SanitizedError("The sanitized libraries were not made.")
+    environment = sanitized_environment(runtimes)
     if not canary_sings(environment):
-        print("The sanitized libraries did not notice a read beyond an array, so they would notice nothing else.")
+        raise SanitizedError(
+            "The sanitized libraries did not notice a read beyond an array, so they would notice nothing else."
+        )
+    return environment
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=2000, help="random shapes")
+    parser.add_argument("--tests", nargs="*", default=TESTS)
+    chosen = parser.parse_args()
+    try:
+        environment = build_sanitized()
+    except SanitizedError as error:
+        print(error)
         return 1
+    if environment is None:
+        return 0
+    python = [sys.executable, "-m"]
     suites = ["-p", "no:cacheprovider", "-p", "no:doctest", "--quiet", "-k", CHOSEN, *chosen.tests]
     shapes = [*python, "benchmarks.fuzz.shapes", "--count", str(chosen.count)]
     return int(

@@ -7,25 +7,17 @@ Calls run in child processes with a limit on time and memory, so that a crash is
 from __future__ import annotations
 
 import argparse
-import multiprocessing
-import os
 import random
-import resource
 import sys
-import tempfile
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import chdir
-from multiprocessing.connection import Connection
 from typing import NamedTuple
 
 from matplotlib import pyplot
 
-from benchmarks.fuzz.entries import entries
+from benchmarks.fuzz.entries import Entry, entries
 from benchmarks.fuzz.outcomes import LONG, REFUSED, TAKEN, outcome
-from benchmarks.fuzz.pool import pool
-
-SECONDS, BYTES = 60.0, 6 * 2**30
+from benchmarks.fuzz.pool import Factory, pool
+from benchmarks.fuzz.workers import MISS, Judge, tried
 
 
 class Case(NamedTuple):
@@ -47,72 +39,51 @@ def all_cases() -> tuple[list[Case], list[Case]]:
     return odd, valid
 
 
-def work(cases: list[Case], start: int, pipe: Connection) -> None:
-    """Try cases one after the other, in an empty folder."""
-    resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
-    draw_on_nothing()
-    known, values = entries(), pool()
-    with tempfile.TemporaryDirectory() as folder, open(os.devnull, "w") as nothing, chdir(folder):
-        sys.stderr = sys.stdout = nothing
-        for case in cases[start:]:
-            pipe.send(tried(known, values, case))
-
-
 def draw_on_nothing() -> None:
     """Pictures are not shown."""
     pyplot.switch_backend("agg")
     pyplot.rcParams["figure.max_open_warning"] = 0
 
 
-def tried(known: list, values: list, case: Case) -> str:
-    """The outcome of one case."""
-    entry = known[case.entry]
-    must = case.value >= len(values)
+def judge(cases: list[Case]) -> Judge:
+    """What becomes of cases by their numbers."""
+    known, values = entries(), pool()
+    draw_on_nothing()
+    return lambda number: _told(known, values, cases[number])
+
+
+def _told(known: list[Entry], values: list[tuple[str, Factory]], case: Case) -> str:
+    """``taken``, ``refused`` or not tried, or else what is wrong, with the call."""
+    entry, must = known[case.entry], case.value >= len(values)
     valid = entry.kind(case.parameter).valid
     value = valid[case.value - len(values)] if must else values[case.value][1]()
     found = outcome(entry, case.parameter, value)
     pyplot.close("all")
-    return f"valid, but {found}" if must and found != TAKEN else found
+    if found == TAKEN or (found in (REFUSED, LONG) and not must):
+        return found
+    return f"{MISS} {described_case(case)}: {'valid, but ' if must else ''}{found}"
 
 
-def outcomes(cases: list[Case]) -> Iterator[str]:
-    """The outcome of every case; a child that dies or hangs is replaced."""
-    context, done = multiprocessing.get_context("fork"), 0
-    while done < len(cases):
-        here, there = context.Pipe(duplex=False)
-        child = context.Process(target=work, args=(cases, done, there))
-        child.start()
-        there.close()
-        while done < len(cases):
-            found = _received(here)
-            done += 1
-            yield found
-            if found.startswith("child "):
-                break
-        child.kill()
-        child.join()
+def described_case(case: Case) -> str:
+    """A call in words."""
+    entry, values = entries()[case.entry], pool()
+    label = values[case.value][0] if case.value < len(values) else f"valid {case.value - len(values)}"
+    return f"{entry.name}  {case.parameter} = {label}"
 
 
-def _received(pipe: Connection) -> str:
-    if not pipe.poll(SECONDS):
-        return f"child hangs for {SECONDS:.0f} s"
-    try:
-        return str(pipe.recv())
-    except EOFError:
-        return "child dies"
+def drawn(seed: int) -> list[Case]:
+    """Every odd value of every parameter, in an order that the seed decides."""
+    odd, _ = all_cases()
+    return random.Random(seed).sample(odd, len(odd))
 
 
 def run(cases: list[Case]) -> int:
     """Try the cases, print counts and misses; return the number of misses."""
-    known, values = entries(), pool()
     counts = Counter[str]()
-    for case, found in zip(cases, outcomes(cases), strict=True):
-        fine = found in (TAKEN, REFUSED, LONG)
-        counts[found if fine else "missed"] += 1
-        if not fine:
-            entry = known[case.entry]
-            label = values[case.value][0] if case.value < len(values) else f"valid {case.value - len(values)}"
-            print(f"{entry.name}  {case.parameter} = {label}\n    {found}", flush=True)
+    for case in tried(judge(cases), range(len(cases))):
+        counts["missed" if case.missed else case.outcome] += 1
+        if case.missed:
+            print(f"{described_case(cases[case.number])}\n    {case.outcome}", flush=True)
     print(f"{len(cases)} calls: " + ", ".join(f"{number} {name}" for name, number in sorted(counts.items())))
     return counts["missed"]
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import enum
+import signal
+import threading
 import warnings
 from functools import cache
 
@@ -18,6 +20,7 @@ import powerkmeans.fitting.runs
 import powerkmeans.models.answers
 from helpers import blobs
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
+from powerkmeans.engines import NumpyOptions
 from powerkmeans.estimators.listeners import Printer, listening
 
 X, _ = blobs(n_clusters=3, n_features=4, size=30)
@@ -251,3 +254,25 @@ def test_a_failed_refit_on_fewer_columns_does_not_open_the_old_model_to_them():
         model.fit(np.zeros((2, 1)))
     with pytest.raises(ValueError, match="X has 1 features, but KernelPowerKMeans is expecting 7"):
         model.predict(np.zeros((1000, 1)))
+
+
+@pytest.mark.skipif(
+    threading.current_thread() is not threading.main_thread(), reason="signals go to the main thread"
+)
+def test_an_interrupt_from_the_keyboard_ends_the_fit_and_its_threads():
+    rows = np.random.default_rng(0).normal(size=(20_000, 20))
+    model = KernelPowerKMeans(
+        8, feature_map="rff", n_init=50, tol=0, engine=NumpyOptions(n_threads=2), random_state=0
+    )
+    before, handler = threading.active_count(), signal.signal(signal.SIGINT, signal.default_int_handler)
+    timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(rows)
+    finally:
+        timer.cancel()
+        timer.join()
+        signal.signal(signal.SIGINT, handler)
+    assert threading.active_count() == before
+    assert not hasattr(model, "labels_")

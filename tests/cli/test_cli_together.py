@@ -7,13 +7,15 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from command_helpers import K, ids, leftovers, rows, write_csv
 
+from powerkmeans.cli.earlier import check_run, held
 from powerkmeans.cli.errors import UserError
-from powerkmeans.cli.manifest import NAME, check_run, read_manifest
+from powerkmeans.cli.manifest import NAME, manifest_of, read_manifest
 from powerkmeans.cli.outputs import Outputs
 
 SOURCE = Path(__file__).parents[2] / "src"
@@ -81,25 +83,54 @@ def test_a_run_that_is_killed_anywhere_can_be_told(tmp_path, before):
         write(folder, NEW)
         assert visible(folder) == NEW
         assert read_manifest(folder).finished
-        if found[-1] == "unfinished":
-            assert leftovers(folder) == sorted([*NEW, NAME])  # what the killed run hid is cleared away
+        assert leftovers(folder) == sorted([*NEW, NAME])  # what the killed run hid is cleared away
     assert found[0] == "old"
     assert found[-1] == "new"
-    assert found == sorted(found, key=["old", "unfinished", "new"].index)
-    assert found.count("unfinished") >= len(NEW)
+    assert found == sorted(found, key=["old", "begun", "new"].index)
+    assert found.count("begun") >= len(NEW)
 
 
 def state_of(folder, old):
-    """What the readers say of a folder; a mixture that nobody notices is an error."""
+    """What the readers say of a folder; a mixture that nobody notices, or mends, is an error."""
     told = read_manifest(folder)
-    if told is not None and not told.finished:
-        with pytest.raises(UserError, match=r"is of a run that has not finished.*run it again with --overwrite"):
-            check_run(folder / "labels.csv")
-        return "unfinished"
+    begun = told is not None and not told.finished
     notes = [note for name in {**OLD, **NEW} for note in check_run(folder / name)]
     assert notes == []
-    assert visible(folder) in (old, NEW)
+    assert visible(folder) in ([NEW] if begun else [old, NEW])
+    if begun:
+        return "begun"
     return "new" if visible(folder) == NEW else "old"
+
+
+def test_what_a_killed_run_has_begun_is_finished_only_if_nobody_is_at_it(tmp_path):
+    write(tmp_path, OLD)
+    staged, told = tmp_path / ".powerkmeans-abc.part", read_manifest(tmp_path)
+    staged.mkdir()
+    for name, content in NEW.items():
+        (staged / name).write_text(content)
+    begun = replace(
+        manifest_of(staged), finished=False, earlier=told.files, left=(staged.name,), going=("memberships.csv",)
+    )
+    (tmp_path / NAME).write_text(begun.text())
+    with held(staged), pytest.raises(UserError, match=r"has not finished.*run it again with --overwrite"):
+        check_run(tmp_path / "labels.csv")
+    assert visible(tmp_path) == OLD
+    (staged / "model.npz").write_text("cut off")  # by whatever else went wrong
+    with pytest.raises(UserError, match="has not finished"):
+        check_run(tmp_path / "labels.csv")
+    (staged / "model.npz").write_text(NEW["model.npz"])
+    assert check_run(tmp_path / "labels.csv") == []
+    assert leftovers(tmp_path) == sorted([*NEW, NAME])
+    assert visible(tmp_path) == NEW
+
+
+def test_what_a_run_hides_while_it_lives_is_kept(tmp_path):
+    with Outputs(tmp_path, ["labels.csv", "model.npz"], overwrite=True).staged() as stage:
+        write(tmp_path, OLD)
+        assert stage.is_dir()
+        for name in ("labels.csv", "model.npz"):
+            (stage / name).write_text("later")
+    assert visible(tmp_path) == {"labels.csv": "later", "model.npz": "later"}
 
 
 @pytest.mark.parametrize("links", [True, False])

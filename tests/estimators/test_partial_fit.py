@@ -22,7 +22,7 @@ from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, open_source
 from powerkmeans.estimators import chunks
 from powerkmeans.models.answers import model_statistics
 from powerkmeans.models.model import StreamLine, StreamLines
-from powerkmeans.models.online import mixing_weight, rows_to_begin
+from powerkmeans.models.online import _drift, mixing_weight, rows_to_begin
 
 X, Y = blobs(6, 8, 500, 2.0)
 X = X[np.random.default_rng(0).permutation(len(X))]
@@ -389,3 +389,8 @@ def test_the_rows_of_the_fit_again_change_no_sum():
         a, b = np.asarray(getattr(after, name)), np.asarray(getattr(before, name))
         assert np.allclose(a, b, rtol=1e-8, atol=1e-8 * np.max(np.abs(b))), name
     assert model.drift_ == pytest.approx(0, abs=1e-8)
+
+
+def test_the_drift_is_finite_however_small_the_loss_was():
+    assert _drift(1.0, 5e-324) == np.finfo(float).max
+    assert (_drift(3.0, 2.0), _drift(3.0, 0.0)) == (0.5, 0.0)

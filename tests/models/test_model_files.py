@@ -408,6 +408,20 @@ def test_broken_files_are_refused_or_answer(tmp_path):
     assert sum(what.startswith(REFUSED) for what in outcomes) > 75
 
 
+def test_parameters_by_view_are_those_of_its_views(tmp_path):
+    views = next(subject for subject in subjects() if subject.name == "views")
+    maps = views.header["parameters"]["feature_map"]
+    for name, value in {
+        "feature_map": {"dict": {**maps["dict"], "other": "rff"}},
+        "n_components": {"list": [4]},
+    }.items():
+        header = {**views.header, "parameters": {**views.header["parameters"], name: value}}
+        write(tmp_path / "bad.npz", header, views.arrays)
+        refused(
+            tmp_path / "bad.npz", f"header.parameters are not those of a fit: {name} (names the view|has 1 entry)"
+        )
+
+
 def test_a_matrix_of_kernels_has_no_directions(tmp_path):
     gram = np.exp(-((X[:, None] - X) ** 2).sum(axis=2))
     quick(3, feature_map="exact", kernel="precomputed", random_state=0).fit(gram).save(tmp_path / "m.npz")

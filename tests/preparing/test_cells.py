@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from decimal import Decimal
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -42,3 +43,8 @@ def test_tables_of_arrow_and_polars():
         assert sorted(cells.words) == [1, 3]
     assert cells_of(arrow.table({"a": arrow.array([0.5], arrow.float32())})).numbers.dtype == np.float32
     assert cells_of(arrow.table({"a": [[1], [2]]})).words[0].tolist() == ["[1]", "[2]"]
+
+
+def test_what_has_a_shape_and_nothing_else_is_no_table():
+    with pytest.raises(ValueError, match="Expected a table of rows and columns, got"):
+        cells_of(SimpleNamespace(shape=(24, 3)))

@@ -45,6 +45,12 @@ from powerkmeans.support.install import install_line
         ({}, {"use_rep": {}}, ValueError, "use_rep is empty"),
         ({}, {"use_rep": 3}, TypeError, "use_rep must be None, a name, or a list or dict of names, got 3"),
         ({}, {"use_rep": [3]}, TypeError, "use_rep must be None, a name, or a list or dict of names"),
+        (
+            {},
+            {"use_rep": {None: None}},
+            TypeError,
+            "use_rep must be by the names of views.*got None",
+        ),
         ({}, {"use_rep": {"a": 3}}, TypeError, "Names in use_rep must be strings, got 3"),
         ({}, {"key_added": ""}, ValueError, "key_added must be a name, got ''"),
         ({}, {"key_added": None}, ValueError, "key_added must be a name, got None"),

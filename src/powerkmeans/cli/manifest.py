@@ -14,14 +14,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from powerkmeans.cli.errors import UserError
-
 NAME = "powerkmeans.json"
 FORMAT, VERSION = "powerkmeans-run", 1
 _MOST_BYTES = 2**20
 _CHUNK = 2**20
 # folders of a run that was killed, which the next one clears away; nothing else can be named so
-_LEFT = re.compile(r"\.powerkmeans-[a-z0-9_]+\.(part|old)")
+LEFT = re.compile(r"\.powerkmeans-[a-z0-9_]+\.(part|old)")
 
 
 class Entry(NamedTuple):
@@ -38,12 +36,14 @@ class Manifest:
     finished : whether all of them have taken their places
     earlier : while it is not finished, the files of the run before, which are being replaced
     left : while it is not finished, folders that a run leaves behind if it is killed
+    going : while it is not finished, results of the run before that are removed
     """
 
     files: dict[str, Entry]
     finished: bool = True
     earlier: dict[str, Entry] = field(default_factory=dict)
     left: tuple[str, ...] = ()
+    going: tuple[str, ...] = ()
 
     def text(self) -> str:
         """As it is written."""
@@ -56,6 +56,7 @@ class Manifest:
         if not self.finished:
             content["earlier"] = {name: entry._asdict() for name, entry in self.earlier.items()}
             content["left"] = list(self.left)
+            content["going"] = list(self.going)
         return json.dumps(content, indent=2) + "\n"
 
     def wrote(self, path: Path) -> bool:
@@ -89,7 +90,8 @@ def read_manifest(folder: Path) -> Manifest | None:
         if content["format"] != FORMAT or not isinstance(content["finished"], bool):
             return None
         earlier, left = content.get("earlier", {}), content.get("left", [])
-        return Manifest(_entries(content["files"]), content["finished"], _entries(earlier), _folders(left))
+        going = tuple(name for name in content.get("going", []) if name in _entries(earlier))
+        return Manifest(_entries(content["files"]), content["finished"], _entries(earlier), _folders(left), going)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
@@ -103,30 +105,4 @@ def _entries(found: dict[str, Any]) -> dict[str, Entry]:
 
 
 def _folders(found: list[str]) -> tuple[str, ...]:
-    return tuple(name for name in found if _LEFT.fullmatch(name))
-
-
-def check_run(path: str | os.PathLike[str]) -> list[str]:
-    """Reject a result of a run that has not finished; what to know about one that is not as it was written."""
-    folder, name = Path(path).parent, Path(path).name
-    manifest = read_manifest(folder)
-    if manifest is None or name not in {**manifest.files, **manifest.earlier}:
-        return []
-    if not manifest.finished:
-        raise UserError(
-            f"{os.fspath(path)!r} is of a run that has not finished: the files in its folder may be of two runs. "
-            "Wait if it still writes; if it was ended, run it again with --overwrite."
-        )
-    if not os.path.isfile(path):
-        return []
-    if entry_of(Path(path)) != manifest.files[name]:
-        return [
-            f"{os.fspath(path)!r} is not as the run in its folder wrote it; the files beside it may not belong."
-        ]
-    others = [other for other, entry in manifest.files.items() if _differs(folder / other, entry)]
-    return [f"{str(folder / other)!r}, beside {name!r}, is not as their run wrote it." for other in others[:1]]
-
-
-def _differs(path: Path, entry: Entry) -> bool:
-    """Whether a file is there and, at a glance, another one than was written."""
-    return path.is_file() and path.stat().st_size != entry.size
+    return tuple(name for name in found if LEFT.fullmatch(name))

@@ -17,6 +17,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from powerkmeans.cli.earlier import clear_left, finish_killed, held
 from powerkmeans.cli.errors import Exit, UserError
 from powerkmeans.cli.manifest import NAME, Manifest, read_manifest
 from powerkmeans.cli.placing import NotPutBackError, place_one, place_together
@@ -80,9 +81,11 @@ class Outputs:
                 stage = Path(tempfile.mkdtemp(prefix=".powerkmeans-", suffix=".part", dir=self.folder))
             except OSError as error:
                 raise unwritable(self.folder, error) from error
-            yield stage
-            with _uninterrupted():
-                self._place(stage)
+            with held(stage):
+                yield stage
+                with _uninterrupted():
+                    self._place(stage)
+            clear_left(self.folder)
         except BaseException as error:
             with _uninterrupted():
                 _cleared(stage, missing)
@@ -103,6 +106,7 @@ class Outputs:
         for name in self.names:
             if self._is_read(name):
                 raise UserError(f"{str(self.folder / name)!r} is read from; write to another file.", Exit.OUTPUT)
+        finish_killed(self.folder)
         before = read_manifest(self.folder)
         left = "" if before is None or before.finished else ", of a run that has not finished"
         manifest = [NAME] if before is None and self._together else []  # else it is our own

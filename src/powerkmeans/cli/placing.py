@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from powerkmeans.cli.earlier import held
 from powerkmeans.cli.manifest import NAME, Manifest, manifest_of, read_manifest
 from powerkmeans.support.files import beside, hand_down_mode, regular_target
 
@@ -41,9 +42,19 @@ def place_together(stage: Path, folder: Path, superseded: Sequence[str]) -> None
     """
     aside = Path(tempfile.mkdtemp(prefix=".powerkmeans-", suffix=".old", dir=folder))
     before = read_manifest(folder)
+    with held(aside):
+        _place_all(stage, folder, superseded, aside, before)
+    for left in before.left if before is not None else ():
+        shutil.rmtree(folder / left, ignore_errors=True)
+
+
+def _place_all(stage: Path, folder: Path, superseded: Sequence[str], aside: Path, before: Manifest | None) -> None:
     steps: list[Step] = []
     try:
-        _plan(steps, stage, folder, aside, before)
+        going = tuple(superseded)
+        _plan(
+            steps, stage, folder, aside, _unfinished(manifest_of(stage), before, (stage.name, aside.name), going)
+        )
         steps[-1:-1] = [Step(None, folder / name, aside / name) for name in superseded]
         _take_all(steps)
     except NotPutBackError as error:
@@ -53,18 +64,16 @@ def place_together(stage: Path, folder: Path, superseded: Sequence[str]) -> None
         _clear(steps, aside)
         raise
     _clear(steps, aside)
-    for left in before.left if before is not None else ():
-        shutil.rmtree(folder / left, ignore_errors=True)
 
 
 class NotPutBackError(OSError):
     """A move failed, and what had moved before it could not be put back; it is still aside."""
 
 
-def _plan(steps: list[Step], stage: Path, folder: Path, aside: Path, before: Manifest | None) -> None:
+def _plan(steps: list[Step], stage: Path, folder: Path, aside: Path, begun: Manifest) -> None:
     """Collect what is to be done: the manifest first and last, the files in between."""
-    written = manifest_of(stage)
-    for manifest in (_unfinished(written, before, (stage.name, aside.name)), written):
+    written = Manifest(begun.files)
+    for manifest in (begun, written):
         told = aside / ("finished" if manifest.finished else "unfinished")
         told.write_text(manifest.text(), encoding="utf-8")
         step = _step(_synced(told), folder / NAME, aside)
@@ -73,11 +82,13 @@ def _plan(steps: list[Step], stage: Path, folder: Path, aside: Path, before: Man
         steps.insert(-1, _step(_synced(stage / name), folder / name, aside))
 
 
-def _unfinished(written: Manifest, before: Manifest | None, left: tuple[str, ...]) -> Manifest:
+def _unfinished(
+    written: Manifest, before: Manifest | None, left: tuple[str, ...], going: tuple[str, ...]
+) -> Manifest:
     if before is None:
-        return replace(written, finished=False, left=left)
+        return replace(written, finished=False, left=left, going=going)
     earlier = {**before.earlier, **before.files}
-    return replace(written, finished=False, earlier=earlier, left=(*left, *before.left))
+    return replace(written, finished=False, earlier=earlier, left=(*left, *before.left), going=going)
 
 
 def _take_all(steps: Sequence[Step]) -> None:

@@ -7,6 +7,7 @@ with a weight that decays as more is seen, and the same update follows, as in on
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -42,6 +43,11 @@ def mixing_weight(old: float, new: float, n_clusters: int) -> float:
     return -math.expm1(-(after ** (1 - DECAY) - before ** (1 - DECAY)) / (1 - DECAY))
 
 
+def _drift(loss: float, expected: float) -> float:
+    """By what share a loss exceeds the expected one; finite, however small that is."""
+    return min(loss / expected - 1, sys.float_info.max) if expected > 0 else 0.0
+
+
 def learn(result: FitResult, views: Views, engine: object) -> FitResult:
     """Take in one chunk: mix its sums into the running ones and update the parameters."""
     model, stream = result.model, result.stream
@@ -60,7 +66,7 @@ def learn(result: FitResult, views: Views, engine: object) -> FitResult:
     sums = stream.sums * (1 - rho) + scaled * rho
     parameters = updated(old, about_centers(sums, old.centers, problem), problem)
     shift = math.sqrt(float(np.max(shift_norms(old, parameters, problem))))
-    line = StreamLine(stream.n_seen + new_rows, loss, loss / expected - 1 if expected > 0 else 0.0, shift)
+    line = StreamLine(stream.n_seen + new_rows, loss, _drift(loss, expected), shift)
     model = replace(model, parameters=parameters)
     n_learnt, lines = stream.n_learnt + len(views.weight), stream.lines.with_line(line)
     return replace(

@@ -129,6 +129,8 @@ def _from_array(table: Any) -> Cells:
     if is_sparse(table):
         return Cells(columns, table)  # as_table has sorted it by rows
     values = np.asarray(table)
+    if values.ndim != 2:  # what has a shape need not be an array
+        raise ValueError(f"Expected a table of rows and columns, got {shown(table)}.")
     if values.dtype.kind in "biuf":
         single = values.dtype.kind == "f" and values.dtype.itemsize <= 4
         return Cells(columns, values.astype(np.float32 if single else np.float64, copy=False))

@@ -109,6 +109,9 @@ def _named(use_rep: Any) -> dict[str, Any]:
         raise TypeError(f"use_rep must be None, a name, or a list or dict of names, got {shown(use_rep)}.")
     if not use_rep:
         raise ValueError("use_rep is empty; expected at least one representation.")
+    for view in use_rep:
+        if not isinstance(view, str):
+            raise TypeError(f"use_rep must be by the names of views, which are strings, got {shown(view)}.")
     return dict(use_rep)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable, Iterator
 from typing import IO, Any
 from zipfile import BadZipFile
@@ -9,14 +10,15 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 from scipy.io import loadmat
-from scipy.io.matlab import MatReadError
 
 from powerkmeans.sources.disk import UnreadableError
+from powerkmeans.sources.matlab import check_matlab
 from powerkmeans.sources.npy import DAMAGED
 from powerkmeans.support.install import needed
 
 _NEWER_MATLAB = "Please use HDF reader"
-_BROKEN = (OSError, BadZipFile, *DAMAGED)
+# an archive may be packed in a way that nobody here unpacks, or be locked, which is a RuntimeError
+_BROKEN = (OSError, BadZipFile, zlib.error, NotImplementedError, RuntimeError, *DAMAGED)
 
 
 def read_npz(name: str, path: str) -> dict[str, NDArray[Any]]:
@@ -47,13 +49,12 @@ def _loaded(name: str, stream: IO[bytes]) -> Any:
 def read_mat(name: str, path: str) -> dict[str, Any]:
     """Read the variables of a .mat file; a cell array of matrices is one array per cell."""
     try:
+        check_matlab(path)
         content = loadmat(path)
-    except NotImplementedError as error:
+    except Exception as error:  # whatever its reader meets in a damaged file
         if _NEWER_MATLAB not in str(error):
-            raise
+            raise UnreadableError(f"{name} cannot be read as a MATLAB file; it may be damaged.") from error
         content = _newer_matlab(path)
-    except (ValueError, TypeError, OSError, MatReadError, EOFError) as error:
-        raise UnreadableError(f"{name} cannot be read as a MATLAB file; it may be damaged.") from error
     return dict(_variables(content.items()))
 
 

@@ -62,7 +62,9 @@ class ArrowSource(Source):
             options["schema"] = self._dataset.schema
         rows = max(1, BATCH_BYTES // (self.shape[1] * self.dtype.itemsize))
         scanner = data.scanner(batch_size=rows, batch_readahead=ahead, fragment_readahead=1, **options)
-        return iter(scanner.to_batches())
+        for batch in scanner.to_batches():
+            batch.validate()  # Arrow believes the lengths that a file tells, and would read beyond its end
+            yield batch
 
     def _reading(self) -> dict[str, Any]:
         return {}
@@ -183,7 +185,9 @@ class NamedColumns:
     def texts(self, column: str) -> NDArray[Any]:
         """A column as texts, nothing for nulls."""
         try:
-            values = self.data.to_table(columns=[column]).column(0).to_pylist()
+            found = self.data.to_table(columns=[column]).column(0)
+            found.validate(full=True)  # a place beyond the texts would end the process
+            values = found.to_pylist()
         except (OSError, ValueError) as error:
             raise unreadable(self.name, error) from error
         return np.array(["" if value is None else str(value) for value in values], dtype=object)

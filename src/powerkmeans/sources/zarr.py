@@ -90,11 +90,23 @@ def stored_arrays(name: str, path: str, *, nested: bool) -> dict[str, Any]:
         raise UnreadableError(f"{name} is not a Zarr array: it has neither {MARKS[0]} nor {MARKS[1]}.")
     try:
         node = zarr.open(path, mode="r")
-        members = {"": node} if isinstance(node, zarr.Array) else dict(node.members(None if nested else 0))
+        # one by one: members that Zarr opens at the same time print a traceback each if they are damaged
+        keys = [] if isinstance(node, zarr.Array) else _members(path, nested)
+        members = {"": node} | {key: zarr.open(os.path.join(path, key), mode="r") for key in keys}
     except Exception as error:
         raise unreadable(name, error) from error
-    # in one order, whichever Zarr finds first
-    return {key: members[key] for key in sorted(members) if isinstance(members[key], zarr.Array)}
+    return {key: member for key, member in members.items() if isinstance(member, zarr.Array)}
+
+
+def _members(path: str, nested: bool) -> list[str]:
+    """The folders of a group that are arrays or groups, in one order, those in other folders too if ``nested``."""
+    found = list[str]()
+    for where, folders, _ in os.walk(path):
+        inside = [os.path.join(where, folder) for folder in folders]
+        marked = [one for one in inside if any(os.path.isfile(os.path.join(one, mark)) for mark in MARKS)]
+        found += [os.path.relpath(one, path).replace(os.sep, "/") for one in marked]
+        folders[:] = folders if nested else []
+    return sorted(found)
 
 
 def _only(name: str, tables: dict[str, Any]) -> Any:

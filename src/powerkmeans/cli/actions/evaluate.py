@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
 
+from powerkmeans.cli.earlier import check_run
 from powerkmeans.cli.errors import UserError, listed, usage
 from powerkmeans.cli.labels import Labels, read_labels
-from powerkmeans.cli.manifest import check_run
 from powerkmeans.cli.terminal import Terminal, facts, heading
 from powerkmeans.metrics import clustering_accuracy, normalized_mutual_info, purity
 

@@ -10,9 +10,9 @@ from rich.text import Text
 from powerkmeans.cli.actions.predict import read_for
 from powerkmeans.cli.actions.summary import bandwidths, cluster_table, features, view_weights
 from powerkmeans.cli.answers import view_table
+from powerkmeans.cli.earlier import check_run
 from powerkmeans.cli.errors import counted
 from powerkmeans.cli.loading import load_prepared
-from powerkmeans.cli.manifest import check_run
 from powerkmeans.cli.terminal import Terminal, facts, grid, heading, number
 from powerkmeans.preparing.prepared import PreparedModel, scaling_words
 from powerkmeans.support.escapes import printable

@@ -24,7 +24,7 @@ from powerkmeans.cli.answers import (
     view_table,
     without_noise,
 )
-from powerkmeans.cli.errors import listed, usage
+from powerkmeans.cli.errors import UserError, listed, usage
 from powerkmeans.cli.genes import genes_of
 from powerkmeans.cli.inputs import InputOptions, Inputs, chosen, read_inputs, tell_input
 from powerkmeans.cli.modelling import ModelOptions, fit_estimator, has_scores
@@ -187,7 +187,7 @@ def write_all(prepared: PreparedModel, inputs: Inputs, folder: Path, plan: Plan)
             if name in plan.others:
                 write_table(path, iter([plan.others[name]]))
             elif name == MODEL:
-                save_prepared(prepared, path)
+                _save(prepared, path)
             elif name == REPORT:
                 bar.wait()
                 _write_report(path, prepared, inputs, plan)
@@ -195,6 +195,14 @@ def write_all(prepared: PreparedModel, inputs: Inputs, folder: Path, plan: Plan)
                 write_table(path, label_blocks(prepared, X, samples, bar, prepared.estimator.labels_))
             else:
                 write_table(path, membership_blocks(prepared, X, samples, bar))
+
+
+def _save(prepared: PreparedModel, path: Path) -> None:
+    """Write the model; one that could not be loaded again is the fault of its numbers."""
+    try:
+        save_prepared(prepared, path)
+    except ValueError as error:
+        raise UserError(f"{error} The numbers of the table are too large or too small; scale them.") from error
 
 
 def _write_report(path: Path, prepared: PreparedModel, inputs: Inputs, plan: Plan) -> None:

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from powerkmeans.cli.answers import answered, labelled, memberships
+from powerkmeans.cli.earlier import check_run
 from powerkmeans.cli.errors import Exit, UserError, counted
 from powerkmeans.cli.inputs import InputOptions, chosen, read_tables
 from powerkmeans.cli.loading import load_prepared
-from powerkmeans.cli.manifest import check_run
 from powerkmeans.cli.matching import match_views, prepared, wanted_columns
 from powerkmeans.cli.outputs import Columns, Outputs, check_table_name, write_csv, write_table
 from powerkmeans.cli.progress import Bar

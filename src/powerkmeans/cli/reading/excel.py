@@ -18,9 +18,11 @@ from powerkmeans.cli.table import Request, Table
 from powerkmeans.preparing.cells import number_text
 from powerkmeans.support.install import needed
 
-# what a sheet may have wrong when it is read, and a book when it is opened
-_FLAWS = (BadZipFile, zlib.error, ParseError)
-_ANY_FLAW = (*_FLAWS, KeyError, ValueError, AttributeError, TypeError)
+# what a book may have wrong when it is opened, or a sheet when it is read
+_FLAWS = (
+    BadZipFile, zlib.error, ParseError, EOFError, NotImplementedError, RuntimeError, LookupError, ValueError,
+    AttributeError, TypeError,
+)  # fmt: skip
 
 
 def read_excel(path: str, source: str, name: str, request: Request) -> list[Table]:
@@ -37,10 +39,10 @@ def read_excel(path: str, source: str, name: str, request: Request) -> list[Tabl
 @contextmanager
 def _opened(path: str, source: str, sheet: str | None, request: Request) -> Iterator[Rows]:
     openpyxl = needed("openpyxl", "excel")
-    with _told(source, _ANY_FLAW):
+    with _told(source):
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
     sheets = {one.title: one for one in book.worksheets}  # those of charts are none
-    with closing(book), _told(source, _FLAWS):
+    with closing(book):
         if sheet is not None and sheet not in sheets:
             hint = near(sheet, list(sheets)) or f"; it has {listed(list(sheets))}."
             raise UserError(f"{source} has no sheet {sheet!r}{hint}")
@@ -50,17 +52,22 @@ def _opened(path: str, source: str, sheet: str | None, request: Request) -> Iter
 
 
 @contextmanager
-def _told(source: str, flaws: tuple[type[Exception], ...]) -> Iterator[None]:
+def _told(source: str) -> Iterator[None]:
     try:
         yield
-    except flaws as error:
+    except _FLAWS as error:
         raise UserError(f"{source} cannot be read as a spreadsheet; it may be damaged.") from error
+
+
+def _cells(sheet: Any, source: str) -> Iterator[tuple[Any, ...]]:
+    with _told(source):
+        yield from sheet.iter_rows(values_only=True)
 
 
 def _rows(sheet: Any, source: str, request: Request) -> Rows:
     """The cells of a sheet as texts; empty rows are passed over."""
     decimal = request.decimal
-    cells = enumerate(sheet.iter_rows(values_only=True), 1)
+    cells = enumerate(_cells(sheet, source), 1)
     lines = ((number, [_text(cell, decimal) for cell in row]) for number, row in cells)
     filled = ((number, row) for number, row in lines if any(row))
     first = next(filled, None)

@@ -154,7 +154,7 @@ def rows_of_bytes(stream: Any, source: str, request: Request, *, rewind: bool = 
 def _text_errors(source: str, encoding: str) -> Iterator[None]:
     try:
         yield
-    except UnicodeDecodeError as error:
+    except UnicodeError as error:
         raise _not_text(source, encoding, error) from error
     except csv.Error as error:
         raise UserError(f"{source} is not a proper table: {error}.") from error
@@ -212,7 +212,9 @@ class _Counted(io.RawIOBase):
         return count
 
 
-def _not_text(source: str, encoding: str, error: UnicodeDecodeError) -> UserError:
+def _not_text(source: str, encoding: str, error: UnicodeError) -> UserError:
+    if not isinstance(error, UnicodeDecodeError):  # UTF-16 and its kin begin with a mark
+        return UserError(f"{source} is not {encoding.upper()} text: {error}. Name another --encoding, or none.")
     likely = "utf-16" if error.object.startswith(_UTF16) else "latin-1"
     return UserError(
         f"{source} is not {encoding.upper()} text (byte 0x{error.object[error.start]:02x}); if it is text at all, "

@@ -19,6 +19,9 @@ def told_of(source: str) -> Iterator[None]:
         raise UserError(f"{source} cannot be read: you have no permission.") from error
     except OSError as error:
         raise UserError(f"{source} cannot be read: {error.strerror or error}.") from error
+    except MemoryError as error:  # some readers believe whatever size a damaged file tells them
+        said = f"{source} cannot be read: it asks for more memory than there is. It may be damaged."
+        raise UserError(said) from error
     except UnreadableError as error:
         raise UserError(f"{source} cannot be read: {error.reason}." if error.reason else str(error)) from error
     except SourceChangedError as error:

@@ -42,7 +42,7 @@ def restored_estimator(header: Mapping[str, Any], arrays: Mapping[str, Array], c
     for name in sorted(lacking | (given - known)):
         raise Flaw(f"header.parameters must be those of a {cls.__name__}, which does not agree in {name!r:.40}")
     estimator = cls(**{name: unpacked(value, arrays) for name, value in header["parameters"].items()})
-    _check_parameters(estimator)
+    _check_parameters(estimator, tuple(header["view_names"]))
     several = "views" in known
     if not several and header["view_names"] != ["X"]:
         raise Flaw(f"a {cls.__name__} has one view, called 'X'")
@@ -51,10 +51,10 @@ def restored_estimator(header: Mapping[str, Any], arrays: Mapping[str, Array], c
     return estimator
 
 
-def _check_parameters(estimator: Any) -> None:
+def _check_parameters(estimator: Any, names: tuple[str, ...]) -> None:
     parameters = estimator.get_params(deep=False)
     try:
-        check_settings(parameters, several_views="views" in parameters)
+        check_settings(parameters, several_views="views" in parameters).of_views(names)
         NumpyOptions(kernel=parameters["engine"])
     except (ValueError, TypeError) as error:
         raise Flaw(f"header.parameters are not those of a fit: {str(error).rstrip('.')}") from error
