@@ -23,14 +23,15 @@ BLOCK_BYTES = 2**24
 LARGEST_BLOCK = 2**14
 
 
-def rows_per_block(width: int, itemsize: int, *, kernel_rows: bool = False) -> int:
-    """How many rows of so many numbers make a block: a constant of the data, whoever works on it."""
-    rows = BLOCK_BYTES // (max(1, width) * itemsize)
-    return int(
-        np.clip(
-            rows // SMALLEST_BLOCK * SMALLEST_BLOCK, KERNEL_ROWS if kernel_rows else SMALLEST_BLOCK, LARGEST_BLOCK
-        )
-    )
+def rows_per_block(width: int, itemsize: int, *, kernel_rows: bool = False, block_bytes: int | None = None) -> int:
+    """How many rows of so many numbers make a block: a constant of the data, however many work on it.
+
+    ``block_bytes`` is what a device takes at once; None for blocks that stay in the cache of a processor.
+    """
+    rows = (BLOCK_BYTES if block_bytes is None else block_bytes) // (max(1, width) * itemsize)
+    least = KERNEL_ROWS if kernel_rows else SMALLEST_BLOCK
+    most = LARGEST_BLOCK if block_bytes is None else max(least, rows)
+    return int(np.clip(rows // SMALLEST_BLOCK * SMALLEST_BLOCK, least, most))
 
 
 class RowBlocks:

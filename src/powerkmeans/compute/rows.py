@@ -19,7 +19,6 @@ from powerkmeans.compute.options import EngineOptions
 from powerkmeans.compute.passes import available_passes, fastest
 from powerkmeans.compute.progress import counted
 from powerkmeans.compute.sampling import draw_sample
-from powerkmeans.support.memory import can_keep
 from powerkmeans.types import A, Array, Block, Blocks, Executor, FeatureMap, P, RowSample, S, T, Views
 
 # a label, and the numbers that labels are put in order by
@@ -51,12 +50,15 @@ class RowEngine:
         columns = sum(view.shape[1] for view in views.arrays)
         width = sum(m.n_outputs for m in maps) if maps else columns
         kernel_rows = any(m.dual for m in maps)
-        dense = 0 if any(hasattr(view, "indptr") for view in views.arrays) else columns  # which maps work on
-        size = rows_per_block(max(width, working, dense), self.dtype.itemsize, kernel_rows=kernel_rows)
+        sparse = executor.xp is np and any(hasattr(view, "indptr") for view in views.arrays)
+        numbers = max(width, working, 0 if sparse else columns)  # which maps work on
+        size = rows_per_block(
+            numbers, self.dtype.itemsize, kernel_rows=kernel_rows, block_bytes=executor.block_bytes
+        )
         self.raw_blocks = RowBlocks(views, size, first)
         self.blocks: Blocks = self.raw_blocks
         kept = kept_bytes(self.n_samples, width, len(views.arrays), self.dtype.itemsize)
-        self._fits = kernel_rows or can_keep(kept, options.memory_budget)
+        self._fits = kernel_rows or executor.room_for(kept, options.memory_budget)
 
     @property
     def raw(self) -> RowEngine:
