@@ -7,6 +7,7 @@ range of its type is told by its row.
 from __future__ import annotations
 
 from collections.abc import Generator
+from contextlib import closing
 from typing import Any, cast
 
 import numpy as np
@@ -35,10 +36,13 @@ def rows_per_block(width: int, itemsize: int, *, kernel_rows: bool = False, bloc
 
 
 class RowBlocks:
-    """Raw rows of some views in blocks, in order; ``first`` is the number of the first row."""
+    """Raw rows of some views in blocks, in order; ``first`` is the number of the first row.
 
-    def __init__(self, views: Views, size: int, first: int = 0) -> None:
-        self.views, self.size, self._first = views, size, first
+    ``on_device``: for a device, where tensors stay and all rows have one precision, which its products ask for.
+    """
+
+    def __init__(self, views: Views, size: int, first: int = 0, *, on_device: bool = False) -> None:
+        self.views, self.size, self._first, self._on_device = views, size, first, on_device
         self.present = None if views.present is None else np.ascontiguousarray(views.present.T)
         self.n_rows = int(views.arrays[0].shape[0])
 
@@ -65,9 +69,18 @@ class RowBlocks:
     def _reader(self, number: int) -> Generator[Array, None, None]:
         view = self.views.arrays[number]
         if is_source(view):
-            yield from view.blocks(self.size, None if self.present is None else self.present[number])
+            read = view.device_blocks if self._on_device else view.blocks
+            rows = read(self.size, None if self.present is None else self.present[number])
         else:
-            yield from (view[start : start + self.size] for start in range(0, self.n_rows, self.size))
+            rows = (view[start : start + self.size] for start in range(0, self.n_rows, self.size))
+        with closing(rows):
+            yield from (map(self._cast, rows) if self._on_device else rows)
+
+    def _cast(self, rows: Array) -> Array:
+        if isinstance(rows, np.ndarray) or hasattr(rows, "indptr"):
+            return rows.astype(self.views.dtype, copy=False)
+        xp = array_namespace(rows)
+        return xp.astype(rows, getattr(xp, self.views.dtype.name), copy=False)
 
     def _taken(self, number: int, rows: NDArray[np.intp]) -> Array:
         view = self.views.arrays[number]

@@ -18,6 +18,7 @@ from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
 from powerkmeans.advice.findings import Findings, findings
+from powerkmeans.compute.engine import engine_for
 from powerkmeans.compute.lazy import at_cluster, check_rows_of_engine, kept_rows, lazy_answers
 from powerkmeans.estimators.callbacks import CallbackSupportMixin
 from powerkmeans.estimators.chunks import Collected, collect, owned
@@ -38,7 +39,7 @@ from powerkmeans.models.online import learn, rows_to_begin
 from powerkmeans.models.representatives import cluster_means, medoid_indices
 from powerkmeans.models.saving import load_estimator, save_estimator
 from powerkmeans.objective.block import block_distances, block_labels
-from powerkmeans.sources.dask import are_lazy, with_known_chunks
+from powerkmeans.sources.dask import are_lazy, is_dask, with_known_chunks
 from powerkmeans.support.draws import draw_seed
 from powerkmeans.support.files import Target
 from powerkmeans.support.values import SHARE, flag
@@ -94,6 +95,7 @@ class PowerKMeansBase(
         self, views: Views, settings: Settings, X: Any, layout: Layout | None = None, files: Files = (None, None)
     ) -> None:
         """Fit to checked views; ``files`` are the checkpoint to write and the one to go on from."""
+        settings = replace(settings, engine=engine_for(settings.engine, views))
         check_exact_views(views, settings, X)
         check_rows_of_engine(views, settings.engine)
         journal = open_journal(*files, views, settings, self.random_state)
@@ -125,7 +127,7 @@ class PowerKMeansBase(
     def __getstate__(self) -> dict[str, Any]:
         """Everything but labels that Dask would make: they hold the rows, or where these are."""
         state: dict[str, Any] = super().__getstate__()
-        lazy = "labels_" in state and not isinstance(state["labels_"], np.ndarray)
+        lazy = "labels_" in state and is_dask(state["labels_"])
         return {**state, "labels_": np.empty(0, dtype=np.int32)} if lazy else state
 
     def _collect(self, chunk: Views, layout: Layout | None, settings: Settings) -> None:
@@ -234,7 +236,6 @@ class PowerKMeansBase(
     def _keep(self, result: FitResult) -> None:
         """Spread a result over the public attributes; fitting and loading both end here."""
         restart = result.restarts[result.best]
-        self.view_names_in_ = np.array(result.model.view_names, dtype=object)
         self.critical_exponent_ = result.critical
         self.s_init_, self.s_ = restart.s_init, restart.s
         self.n_iter_ = restart.n_iter
@@ -268,6 +269,11 @@ class PowerKMeansBase(
         shown: dict[str, str] = super()._repr_mimebundle_(**kwargs)
         return {kind: with_clusters(self, text) if kind == "text/html" else text for kind, text in shown.items()}
 
+    @property
+    def view_names_in_(self) -> Array:
+        """The name of each view: no numbers, so not among the arrays that scikit-learn's dispatch is about."""
+        return np.array(self._fit.model.view_names, dtype=object)
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_fit")
 
@@ -280,6 +286,7 @@ class PowerKMeansBase(
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
         tags.classifier_tags = ClassifierTags()  # scikit-learn reads them wherever there is predict_proba
+        tags.array_api_support = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
