@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Mapping
 from contextlib import closing, suppress
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
@@ -20,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from powerkmeans.advice.findings import Findings, findings
 from powerkmeans.compute.engine import engine_for
 from powerkmeans.compute.lazy import at_cluster, check_rows_of_engine, kept_rows, lazy_answers
+from powerkmeans.compute.options import TorchOptions
 from powerkmeans.estimators.callbacks import CallbackSupportMixin
 from powerkmeans.estimators.chunks import Collected, collect, owned
 from powerkmeans.estimators.listeners import make_listener
@@ -42,6 +44,7 @@ from powerkmeans.objective.block import block_distances, block_labels
 from powerkmeans.sources.dask import are_lazy, is_dask, with_known_chunks
 from powerkmeans.support.draws import draw_seed
 from powerkmeans.support.files import Target
+from powerkmeans.support.tensors import open_device
 from powerkmeans.support.values import SHARE, flag
 from powerkmeans.support.values import path as check_path
 from powerkmeans.support.warn import warn_caller
@@ -86,6 +89,22 @@ class PowerKMeansBase(
         """Read a model that ``save`` wrote; a bad file raises ``powerkmeans.exceptions.ModelFileError``."""
         loaded: Self = load_estimator(check_path("path", path), {cls.__name__: cls})
         return loaded
+
+    def to_device(self, device: Any) -> Self:
+        """Return the same estimator, fitted or not, for work on another device.
+
+        It is a copy whose ``engine`` is ``TorchOptions(device=device)``, with other options as they were if it was
+        one already: rows of any kind are sent there when it fits or answers. ``None`` stands for
+        ``engine="auto"``: where tensors are, and else on the processor without PyTorch. A model itself is on no
+        device.
+        """
+        other = copy(self)
+        if device is None:
+            return other.set_params(engine="auto")
+        before = self.engine if isinstance(self.engine, TorchOptions) else TorchOptions()
+        options = replace(before, device=device)
+        open_device(options.device)
+        return other.set_params(engine=options)
 
     def _check_new(self, X: Any, present: Any, sample_weight: Any) -> Views:
         """Check samples for a fitted model."""

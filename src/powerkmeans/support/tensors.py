@@ -18,7 +18,7 @@ _PROCESSOR = 1
 
 def torch_module() -> Any:
     """PyTorch, or an error that says how to install it."""
-    return needed("torch", "gpu", "for tensors and for engine=TorchOptions(...)")
+    return needed("torch", "gpu", "for tensors and for engine=TorchOptions(...), not for engine='auto',")
 
 
 def open_device(name: str | None) -> Any:
@@ -33,8 +33,9 @@ def open_device(name: str | None) -> Any:
     if not cards:
         build = "finds no card" if torch.version.cuda else "is built for processors alone"
         raise ValueError(
-            f"device={name!r} is not available: PyTorch {torch.__version__} {build}. Use device='cpu', or install "
-            "a driver and a PyTorch for CUDA: https://pytorch.org/get-started/locally"
+            f"device={name!r} is not available: PyTorch {torch.__version__} {build}. Use device='cpu' or "
+            "engine='auto' (of a fitted model: model.to_device(None)), or install a driver and a PyTorch for "
+            "CUDA: https://pytorch.org/get-started/locally"
         )
     index = torch.cuda.current_device() if device.index is None else device.index
     if index >= cards:
