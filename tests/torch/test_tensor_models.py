@@ -8,11 +8,12 @@ import sys
 import numpy as np
 import pytest
 import torch
+from click.testing import CliRunner
 
 import powerkmeans
 from helpers import blobs
 from powerkmeans import KernelPowerKMeans
-from powerkmeans.cli import main
+from powerkmeans.cli.app import app
 from powerkmeans.engines import TorchOptions
 from powerkmeans.support import tensors
 
@@ -78,20 +79,21 @@ def test_cards_by_their_number(monkeypatch):
         tensors.open_device("cuda:2")
 
 
-def test_the_command(tmp_path, monkeypatch, capsys):
+def test_the_command(tmp_path, monkeypatch):
     np.savetxt(tmp_path / "rows.csv", X, delimiter=",", header="a,b,c,d", comments="")
     monkeypatch.chdir(tmp_path)
     line = ["fit", "rows.csv", "-k", "3", "--feature-map", "rff", "--set", "anneal_factor=2", "--device"]
-    assert main([*line, "cpu", "--dry-run"]) == 0
-    assert main([*line, "cpu", "-o", "labels.csv"]) == 0
-    capsys.readouterr()
-    for more, words in [
-        (["tpu"], "'device' parameter must be"),
-        (["cpu", "--threads", "1"], "leave --threads out"),
-        (["cpu", "--engine", "numpy"], "leave --engine numpy out"),
-    ]:
-        assert main([*line, *more]) == 2
-        assert words in capsys.readouterr().err
+
+    def run(*more):
+        done = CliRunner().invoke(app, [*line, *more])
+        return done.exit_code, done.stderr
+
+    assert run("cpu", "-o", "labels.csv")[0] == 0
+    assert (tmp_path / "labels.csv").exists()
+    code, said = run("cpu", "--threads", "1")
+    assert code == 2
+    assert "leave --threads out" in said
+    assert "leave --engine numpy out" in run("cpu", "--engine", "numpy")[1]
+    assert "'device' parameter must be" in run("tpu")[1]
     monkeypatch.setitem(sys.modules, "torch", None)
-    assert main([*line, "cuda"]) == 2
-    assert "Install it: " in capsys.readouterr().err
+    assert "Install it: " in run("cuda")[1]
