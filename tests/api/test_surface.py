@@ -190,7 +190,10 @@ def test_parameters_and_defaults(estimator):
 @pytest.mark.parametrize("estimator", OWN)
 def test_every_attribute_is_documented_and_every_documented_one_exists(estimator):
     model = estimator(2, random_state=0).fit(np.random.default_rng(0).normal(size=(40, 3)))
-    public = {name for name in vars(model) if name.endswith("_") and not name.startswith("_")}
+    properties = [
+        name for kind in estimator.__mro__ for name, value in vars(kind).items() if type(value) is property
+    ]
+    public = {name for name in (*vars(model), *properties) if name.endswith("_") and not name.startswith("_")}
     section = re.split(r"See Also\n|Examples\n", inspect.getdoc(estimator).split("Attributes\n")[1])[0]
     lines = [line for line in section.splitlines() if line and not line.startswith((" ", "-"))]
     documented = {name.strip() for line in lines for name in line.split(" : ")[0].split(",")}

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from powerkmeans.compute.cluster import DaskEngine
 from powerkmeans.compute.executors.dask import Workers
-from powerkmeans.compute.options import ENGINES, dask_options, engine_options
+from powerkmeans.compute.options import ENGINES, TorchOptions, dask_options, engine_options
 from powerkmeans.compute.rows import RowEngine
 from powerkmeans.sources.dask import are_lazy, with_known_chunks
+from powerkmeans.sources.tensors import device_of_views
 from powerkmeans.types import Engine, Views
 
 
@@ -17,8 +20,20 @@ def open_engine(choice: object, views: Views) -> Engine:
     if are_lazy(views):
         lazy = dask_options(choice)
         return DaskEngine(with_known_chunks(views), lazy, Workers(lazy.client))
-    options = engine_options(choice)
+    options = engine_options(engine_for(choice, views))
     return RowEngine(views, options, ENGINES[type(options)](options))
+
+
+def engine_for(choice: object, views: Views) -> object:
+    """What ``choice`` comes to for some views: tensors go to their device unless another engine is named."""
+    device = device_of_views(views)
+    if device is None:
+        return choice
+    if isinstance(choice, str) and choice == "auto":
+        return TorchOptions(device=str(device))
+    if isinstance(choice, TorchOptions) and choice.device is None:
+        return replace(choice, device=str(device))
+    return choice
 
 
 def some_rows(views: Views, engine: object, size: int) -> Views:

@@ -9,6 +9,7 @@ from sklearn.utils.metaestimators import available_if
 
 from powerkmeans.estimators.base import Path, chosen_maps, files, learns_from_streams
 from powerkmeans.estimators.callbacks import with_callbacks
+from powerkmeans.estimators.kinds import answers_alike, attributes_alike
 from powerkmeans.estimators.single import SingleViewAnswers
 from powerkmeans.estimators.unchanged import unchanged_on_failure
 from powerkmeans.inputs.lazy import with_sources
@@ -17,6 +18,8 @@ from powerkmeans.inputs.tables import is_several
 from powerkmeans.inputs.views import check_single_view
 from powerkmeans.models.model import FitResult
 from powerkmeans.sources import is_source
+from powerkmeans.sources.dask import is_lazy
+from powerkmeans.sources.tensors import here
 from powerkmeans.types import Array, Views
 
 
@@ -271,6 +274,7 @@ class KernelPowerKMeans(SingleViewAnswers):
         self.advice = advice
 
     @unchanged_on_failure
+    @attributes_alike
     @with_callbacks
     def fit(
         self,
@@ -312,6 +316,7 @@ class KernelPowerKMeans(SingleViewAnswers):
 
     @available_if(learns_from_streams)  # type: ignore[untyped-decorator]  # scikit-learn ships no types
     @unchanged_on_failure
+    @attributes_alike
     def partial_fit(self, X: Any, y: None = None, sample_weight: Any = None) -> Self:
         """Learn from one chunk of a stream.
 
@@ -333,10 +338,12 @@ class KernelPowerKMeans(SingleViewAnswers):
             self._collect(views, None, settings)
         return self
 
+    @answers_alike
     def fit_predict(self, X: Any, y: None = None, sample_weight: Any = None) -> Array:
         """Fit and return the label of each sample."""
         return self.fit(X, sample_weight=sample_weight).labels_
 
+    @answers_alike
     def fit_transform(self, X: Any, y: None = None, sample_weight: Any = None) -> Array:
         """Fit and return the distance of each sample to each centroid in feature space."""
         self.fit(X, sample_weight=sample_weight)
@@ -344,12 +351,12 @@ class KernelPowerKMeans(SingleViewAnswers):
 
     def _settings(self) -> Settings:
         settings = check_settings(self.get_params(deep=False))
-        return settings if isinstance(self.init, str) else replace(settings, init={"X": self.init})
+        return settings if isinstance(self.init, str) else replace(settings, init={"X": settings.init})
 
     def _chunk(self, X: Any, sample_weight: Any) -> Views:
-        if is_source(with_sources(X)):
+        if is_source(X) or is_lazy(with_sources(X)):
             raise TypeError("partial_fit takes chunks: for rows in source.blocks(10_000): model.partial_fit(rows)")
-        return check_single_view(self, X, sample_weight, fitting=True, first=self._collected is None)
+        return here(check_single_view(self, X, sample_weight, fitting=True, first=self._collected is None))
 
     def _keep_views(self, result: FitResult) -> None:
         model = result.model

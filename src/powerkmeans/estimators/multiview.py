@@ -10,12 +10,14 @@ from sklearn.utils.metaestimators import available_if
 
 from powerkmeans.estimators.base import Path, chosen_maps, files, learns_from_streams
 from powerkmeans.estimators.callbacks import with_callbacks
+from powerkmeans.estimators.kinds import answers_alike, attributes_alike
 from powerkmeans.estimators.several import SeveralViewsAnswers
 from powerkmeans.estimators.unchanged import unchanged_on_failure
 from powerkmeans.inputs.settings import check_settings
 from powerkmeans.inputs.views import check_several_views, split_init
 from powerkmeans.models.model import FitResult
 from powerkmeans.sources import is_source
+from powerkmeans.sources.tensors import here
 from powerkmeans.types import Array
 
 
@@ -264,6 +266,7 @@ class MultiViewPowerKMeans(SeveralViewsAnswers):
         self.advice = advice
 
     @unchanged_on_failure
+    @attributes_alike
     @with_callbacks
     def fit(
         self,
@@ -311,6 +314,7 @@ class MultiViewPowerKMeans(SeveralViewsAnswers):
 
     @available_if(learns_from_streams)  # type: ignore[untyped-decorator]  # scikit-learn ships no types
     @unchanged_on_failure
+    @attributes_alike
     def partial_fit(self, X: Any, y: None = None, sample_weight: Any = None, present: Any = None) -> Self:
         """Learn from one chunk of a stream, as :meth:`KernelPowerKMeans.partial_fit` does.
 
@@ -326,6 +330,7 @@ class MultiViewPowerKMeans(SeveralViewsAnswers):
         views, layout = check_several_views(self, X, sample_weight, present, chunk=True)
         if self._collected is not None:
             self.n_features_in_ = known  # with_chunk tells if they differ
+        views = here(views)
         if any(map(is_source, views.arrays)):
             raise TypeError("partial_fit takes chunks of rows; fit takes sources whole.")
         if not isinstance(self.init, str):
@@ -333,10 +338,12 @@ class MultiViewPowerKMeans(SeveralViewsAnswers):
         self._collect(views, layout, settings)
         return self
 
+    @answers_alike
     def fit_predict(self, X: Any, y: None = None, sample_weight: Any = None, present: Any = None) -> Array:
         """Fit and return the label of each sample."""
         return self.fit(X, sample_weight=sample_weight, present=present).labels_
 
+    @answers_alike
     def fit_transform(self, X: Any, y: None = None, sample_weight: Any = None, present: Any = None) -> Array:
         """Fit and return the distance of each sample to each centroid."""
         self.fit(X, sample_weight=sample_weight, present=present)
@@ -349,10 +356,15 @@ class MultiViewPowerKMeans(SeveralViewsAnswers):
         self.bandwidth_ = model.for_all_views(bandwidths, np.nan)
         sizes = [m.base.n_components for m in model.maps]
         self.n_components_ = model.for_all_views(sizes, 0).astype(np.int64)
-        self.feature_map_ = np.array(chosen_maps(self, model), dtype=object)
+        self._chosen_maps = chosen_maps(self, model)
         references = model.for_all_views(problem.reference_distance, np.nan)
         self.reference_distance_ = references if problem.membership.bounded else None
         self.entropy_ = problem.entropy
+
+    @property
+    def feature_map_(self) -> Array:
+        """The feature map of each view, also where ``"auto"`` has chosen it."""
+        return np.array(self._chosen_maps, dtype=object)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
