@@ -148,7 +148,7 @@ class TorchOptions:
 
 
 def _torch(options: TorchOptions) -> Executor:
-    return Torch(options.device, options.precision)
+    return Torch(options.device, options.precision, options.kernel)
 
 
 # which executor works for which options: a new engine is a line here

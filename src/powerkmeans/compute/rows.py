@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from powerkmeans.compute.blocks import RowBlocks, mapped, rows_per_block, zeroed
 from powerkmeans.compute.executors.torch import Torch
 from powerkmeans.compute.options import EngineOptions
-from powerkmeans.compute.passes import available_passes, fastest
+from powerkmeans.compute.passes import available_passes, card_passes, fastest
 from powerkmeans.compute.progress import counted
 from powerkmeans.compute.sampling import draw_sample
 from powerkmeans.types import A, Array, Block, Blocks, Executor, FeatureMap, P, RowSample, S, T, Views
@@ -46,7 +46,7 @@ class RowEngine:
     ) -> None:
         self.views, self._options, self._executor, self._raw, self.first = views, options, executor, raw, first
         self.n_samples, self.dtype = int(views.arrays[0].shape[0]), views.dtype
-        self.passes = available_passes(options.kernel, executor.xp)
+        self.passes = available_passes(options.kernel, executor.xp) + card_passes(executor)
         self.maps = tuple(fastest(m, self.passes) for m in maps)
         columns = sum(view.shape[1] for view in views.arrays)
         width = sum(m.n_outputs for m in maps) if maps else columns

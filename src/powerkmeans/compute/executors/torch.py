@@ -8,18 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
-from typing import Any
+from itertools import chain
+from typing import Any, cast
 
 import numpy as np
 from scipy.sparse import csr_array, csr_matrix
 
 from powerkmeans.compute.blocks import StoredBlocks
 from powerkmeans.compute.placement import moved
+from powerkmeans.compute.triton.passes import PARTS, available
+from powerkmeans.compute.triton.planes import PlaneBlocks
 from powerkmeans.features.pairs import as_dense
 from powerkmeans.support.install import needed
 from powerkmeans.support.memory import GIB, can_keep
 from powerkmeans.support.tensors import open_device, torch_module
-from powerkmeans.types import Block, Blocks, P, T
+from powerkmeans.types import Block, Blocks, FeatureMap, P, T
 
 # bytes of a block on a card: launches are few, and what a pass makes of a block is still small beside all rows
 CARD_BLOCK_BYTES = 2**28
@@ -36,11 +39,13 @@ _OLD_SWITCH = {"float32": "highest", "tf32": "high", "bfloat16": "medium"}
 class Torch:
     """Runs functions of blocks on a device of PyTorch."""
 
-    def __init__(self, device: str | None = None, precision: str = "float32") -> None:
+    def __init__(self, device: str | None = None, precision: str = "float32", kernel: str = "auto") -> None:
         self._torch = torch_module()
         self._xp = needed("array_api_compat.torch", "gpu", "for engine=TorchOptions(...)")
         self.device = open_device(device)
         self.precision = precision
+        # planes that features of one view are held as, for the kernels that read them; none where there are none
+        self.planes = PARTS[precision][0] if kernel == "auto" and available(self.device) else 0
 
     @property
     def xp(self) -> Any:
@@ -94,8 +99,14 @@ class Torch:
         return fetched
 
     def keep(self, function: Callable[[Block, P], Block], blocks: Blocks, inputs: P) -> Blocks:
-        """The blocks that ``function`` makes, held on the device."""
-        return StoredBlocks(list(self.run(function, blocks, inputs)))
+        """The blocks that ``function`` makes, held on the device: as planes where kernels take them so."""
+        made = self.run(function, blocks, inputs)
+        first = next(made)
+        (view, *others), maps = first.views, cast(tuple[tuple[FeatureMap, ...], Any], inputs)[0]
+        single = not others and first.present is None and view.dtype == self._torch.float32
+        if self.planes and single and not any(m.dual for m in maps):
+            return PlaneBlocks(chain([first], made), blocks.n_rows, self.planes, self._torch)
+        return StoredBlocks([first, *made])
 
     def run(self, function: Callable[[Block, P], T], blocks: Blocks, inputs: P) -> Generator[T, None, None]:
         """Yield ``function(block, inputs)`` in the order of the blocks; a card works on while these are read."""

@@ -77,11 +77,12 @@ def row_pulls(
             x0 = tiles.load([start, column])
             c0 = points.load([column, 0])
             c1 = points.load([height + column, 0])
+            part = tl.zeros((ROWS, CLUSTERS), tl.float32)
             if ROW_PARTS == 2:
                 x1 = tiles.load([n_rows + start, column])
-                inner = product(x1, c0, inner, EMULATED)
-            inner = product(x0, c1, inner, EMULATED)
-            inner = product(x0, c0, inner, EMULATED)
+                part = product(x1, c0, part, EMULATED)
+            part = product(x0, c1, part, EMULATED)
+            inner += product(x0, c0, part, EMULATED)
         norm = tl.load(norms + row, mask=there, other=0.0)
         weight = tl.load(weights + row, mask=there, other=0.0)
         scale = norm[:, None] + center_norm[None, :]

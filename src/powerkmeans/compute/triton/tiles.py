@@ -30,20 +30,20 @@ def product(a, b, total, EMULATED: tl.constexpr):
 def by_differences(
     rows, plane, row, there, centers, n_columns, n_clusters, near, distance,
     ROW_PARTS: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, CLUSTERS: tl.constexpr,
-):
+):  # fmt: skip
     """The distances, those that are ``near`` taken from differences: expanded squares have lost their digits."""
     WIDTH: tl.constexpr = min(COLUMNS, 32)
     cell = row.to(tl.int64) * n_columns
-    for j in range(n_clusters):
-        exact = tl.zeros((ROWS,), tl.float32)
-        for start in range(0, n_columns, WIDTH):
-            column = start + tl.arange(0, WIDTH)
-            mask = there[:, None] & (column < n_columns)[None, :]
-            x = tl.load(rows + cell[:, None] + column[None, :], mask=mask, other=0.0).to(tl.float32)
-            if ROW_PARTS == 2:
-                x += tl.load(rows + plane + cell[:, None] + column[None, :], mask=mask, other=0.0).to(tl.float32)
+    exact = tl.zeros((ROWS, CLUSTERS), tl.float32)
+    for start in range(0, n_columns, WIDTH):
+        column = start + tl.arange(0, WIDTH)
+        mask = there[:, None] & (column < n_columns)[None, :]
+        x = tl.load(rows + cell[:, None] + column[None, :], mask=mask, other=0.0).to(tl.float32)
+        if ROW_PARTS == 2:
+            x += tl.load(rows + plane + cell[:, None] + column[None, :], mask=mask, other=0.0).to(tl.float32)
+        for j in range(n_clusters):
             point = tl.load(centers + j * n_columns + column, mask=column < n_columns, other=0.0)
-            offset = x - point[None, :]
-            exact += tl.sum(tl.where(mask, offset * offset, 0.0), 1)
-        distance = tl.where(near & (tl.arange(0, CLUSTERS) == j)[None, :], exact[:, None], distance)
-    return distance
+            offset = tl.where(mask, x - point[None, :], 0.0)
+            part = tl.sum(offset * offset, 1)
+            exact += tl.where((tl.arange(0, CLUSTERS) == j)[None, :], part[:, None], 0.0)
+    return tl.where(near, exact, distance)

@@ -15,6 +15,8 @@ from powerkmeans.types import Array, Float64Array, device_of
 
 # numbers of a tile of rows by landmarks: more leave the cache
 TILE_NUMBERS = 2**19
+# the same of other libraries, whose devices have no use for few: launches are what costs
+DEVICE_NUMBERS = 2**26
 # neighbours of a row unless told otherwise, and the most by which it is scored: farther ones are in other clusters
 FEW_NEIGHBORS = 10
 # groups of landmarks whose nearest members are compared before single ones are: only the best groups are opened
@@ -51,7 +53,7 @@ def _searched(rows: Any, landmarks: Landmarks, count: int) -> Neighbours | None:
 
 def _in_tiles(rows: Any, landmarks: Landmarks, count: int, xp: Any) -> Neighbours:
     measure = Measure(landmarks, xp)
-    step = max(1, TILE_NUMBERS // landmarks.rows.shape[0])
+    step = max(1, (TILE_NUMBERS if xp is np else DEVICE_NUMBERS) // landmarks.rows.shape[0])
     n_rows = int(rows.shape[0])
     starts = range(0, max(1, n_rows), step)
     tiles = [_in_tile(rows[start : min(start + step, n_rows), :], measure, count) for start in starts]
@@ -123,6 +125,8 @@ def _first_of_equals(chosen: Array, distance: Array, every: Array, itself: Array
 
 def smallest(values: Array, count: int, xp: Any) -> Array:
     """Where the ``count`` smallest values of each row are, in any order."""
+    if hasattr(xp, "topk"):  # which PyTorch has beside the standard
+        return xp.topk(values, count, dim=1, largest=False, sorted=False).indices
     if xp is not np:
         return xp.argsort(values, axis=1)[:, :count]
     if values.shape[1] < 4 * _GROUPS or count > _GROUPS // 4:
