@@ -114,8 +114,8 @@ class Torch:
             raise MemoryError(
                 f"The device '{self.device}' has no memory left. Features of all rows are kept there within a "
                 "budget, and computed anew in every pass beyond it: set TorchOptions(memory_budget=...) lower, 0 "
-                "for none. Rows need not be there: arrays of NumPy and open_source(...) are sent block by block with "
-                f"engine=TorchOptions(...). PyTorch says: {error}"
+                "for none. Rows need not be there: arrays of NumPy and open_source(...) are sent block by block "
+                f"with engine=TorchOptions(...). PyTorch says: {error}"
             ) from error
 
     @contextmanager
