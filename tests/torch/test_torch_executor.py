@@ -60,6 +60,15 @@ def test_results_come_in_order_and_an_error_ends_them(executor):
     assert torch.is_grad_enabled()
 
 
+def test_what_takes_less_memory_is_told(executor):
+    def fails(block, _):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
+
+    words = r"'cpu' has no memory left.*TorchOptions\(memory_budget=\.\.\.\) lower.*open_source.*Tried to allocate"
+    with pytest.raises(MemoryError, match=words):
+        next(executor.run(fails, blocks(X), None))
+
+
 @pytest.mark.parametrize(("precision", "word"), [("float32", "ieee"), ("tf32", "tf32"), ("bfloat16", "bf16")])
 def test_products_are_as_exact_as_asked_whatever_the_program_has_set(precision, word):
     switch = torch.backends.mkldnn.matmul

@@ -70,7 +70,7 @@ class RowBlocks:
         view = self.views.arrays[number]
         if is_source(view):
             read = view.device_blocks if self._on_device else view.blocks
-            rows = read(self.size, None if self.present is None else self.present[number])
+            rows: Any = read(self.size, None if self.present is None else self.present[number])
         else:
             rows = (view[start : start + self.size] for start in range(0, self.n_rows, self.size))
         with closing(rows):

@@ -140,11 +140,12 @@ class KernelPowerKMeans(SingleViewAnswers):
         A run has converged when, besides unchanged cluster sizes, no centroid's squared step exceeds
         ``tol`` times the mean squared distance to the nearest centroid.
 
-    engine : "auto", "compiled", "numpy" or ``powerkmeans.engines.NumpyOptions``, default="auto"
+    engine : "auto", "compiled", "numpy" or options of ``powerkmeans.engines``, default="auto"
         How the work is done: ``"compiled"`` by the library that is built at installation if there is a C++
         compiler, ``"numpy"`` without it; ``"auto"`` by the first of the two that is there.
         ``NumpyOptions(n_threads=..., memory_budget=..., kernel=...)`` also sets the number of threads and the
-        memory for stored features. The answers agree to rounding.
+        memory for stored features. ``TorchOptions(device=..., precision=..., memory_budget=...)`` works on a
+        graphics card; tensors choose it by themselves. The answers agree to rounding.
 
     random_state : int, RandomState instance or None, default=None
         Seeds the features and the starts. An int makes results reproducible.
@@ -289,7 +290,7 @@ class KernelPowerKMeans(SingleViewAnswers):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, tensor or sparse matrix of shape (n_samples, n_features)
             Samples. float32 and float64 are computed in their own precision. Sparse rows are CSR; Fourier
             features, and landmarks with the Gaussian kernel, keep them so; others make them dense by blocks.
         y : ignored

@@ -125,8 +125,8 @@ class MultiViewPowerKMeans(SeveralViewsAnswers):
     tol : float, default=1e-4
         Tolerance of convergence; see :class:`KernelPowerKMeans`.
 
-    engine : "auto", "compiled", "numpy" or ``powerkmeans.engines.NumpyOptions``, default="auto"
-        How the work is done, with how many threads and how much memory; see :class:`KernelPowerKMeans`.
+    engine : "auto", "compiled", "numpy" or options of ``powerkmeans.engines``, default="auto"
+        How and where the work is done, with how many threads and how much memory; see :class:`KernelPowerKMeans`.
 
     random_state : int, RandomState instance or None, default=None
         Seeds the features and the starts. Several views draw by their names, so neither their order nor another
@@ -283,9 +283,9 @@ class MultiViewPowerKMeans(SeveralViewsAnswers):
         Parameters
         ----------
         X : list or dict of 2-D tables, or one 2-D table
-            The views, all with the same samples in the same order: arrays, memory maps, data frames or sparse
-            matrices. One table is cut into views as ``views`` or its column names say. A row that is all NaN
-            (or None in a list of rows) is one that the view does not have.
+            The views, all with the same samples in the same order: arrays, tensors, memory maps, data frames or
+            sparse matrices. One table is cut into views as ``views`` or its column names say. A row that is all
+            NaN (or None in a list of rows) is one that the view does not have.
         y : ignored
             For the convention of scikit-learn.
         sample_weight : array-like of shape (n_samples,), optional

@@ -67,7 +67,7 @@ def check_single_view(
         X = X.read()
     if is_tensors(X):
         check_values(X, given)
-        X = X if fitting else X.cast(dtype[0])
+        X = X if fitting else X.cast(np.dtype(dtype[0]))
     if is_source(X):
         _check_source(estimator, X, fitting=fitting, first=first)
     else:

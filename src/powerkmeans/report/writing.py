@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from powerkmeans.inputs.tensors import numbers_here
 from powerkmeans.report.facts import gather
 from powerkmeans.report.files import check_links
 from powerkmeans.report.markup import plain_text
@@ -96,6 +97,7 @@ def write_report(
     path = check_path("path", path)
     free_target(path, overwrite=overwrite)  # told before any work is done
     links = check_links(files, path)
+    X, original = numbers_here(X, "X"), numbers_here(original, "original")
     opened = open_model(estimator, X, Given(ids, feature_names, original, scaling))
     facts = gather(opened, present, noise_threshold, links)
     heading = "Clusters found by powerkmeans" if title is None else plain_text(title)

@@ -112,9 +112,22 @@ class Torch:
         """Yield ``function(block, inputs)`` in the order of the blocks; a card works on while these are read."""
         with closing(blocks.read()) as waiting:
             for block in waiting:
-                with np.errstate(over="ignore", under="ignore"), self.products():
+                with np.errstate(over="ignore", under="ignore"), self.products(), self._explained():
                     result = function(block, inputs)
                 yield result
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Say what takes less memory where a card has run out of it."""
+        try:
+            yield
+        except self._torch.OutOfMemoryError as error:
+            raise MemoryError(
+                f"The device '{self.device}' has no memory left. Features of all rows are kept there within a "
+                "budget, and computed anew in every pass beyond it: set TorchOptions(memory_budget=...) lower, 0 "
+                "for none. Rows need not be there: arrays of NumPy and open_source(...) are sent block by block "
+                f"with engine=TorchOptions(...). PyTorch says: {error}"
+            ) from error
 
     @contextmanager
     def products(self) -> Iterator[None]:
