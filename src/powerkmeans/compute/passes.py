@@ -73,7 +73,7 @@ def card_passes(executor: Executor) -> tuple[Pass, ...]:
 
 def search_of(passes: tuple[Pass, ...]) -> Any | None:
     """What finds nearest landmarks faster than the equations as written, if anything does."""
-    return next((candidate.search for candidate in passes if isinstance(candidate, CompiledPass)), None)
+    return next((candidate.search for candidate in passes if isinstance(candidate, CompiledPass | TritonPass)), None)
 
 
 def fastest(feature_map: FeatureMap, passes: tuple[Pass, ...]) -> FeatureMap:

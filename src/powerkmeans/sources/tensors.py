@@ -92,6 +92,43 @@ class UnitTensorSource(TensorSource):
         return to_numpy(self._made(self.tensor[rows]))
 
 
+class SentSource(TensorSource):
+    """Rows of this machine that are sent to a device once, when the first of them are asked for there."""
+
+    def __init__(self, name: str, rows: NDArray[Any], device: Any) -> None:
+        super().__init__(name, torch_module().empty(rows.shape, dtype=_kind_of(rows), device="meta"))
+        self._rows, self._device, self._sent = rows, device, False
+
+    @property
+    def device(self) -> Any:
+        return self._device
+
+    def __getitem__(self, rows: slice) -> NDArray[Any]:
+        return self._rows[rows]
+
+    def device_blocks(self, n_rows: int, present: NDArray[np.bool_] | None = None) -> Iterator[Any]:
+        if not self._sent:
+            self.tensor = torch_module().from_numpy(np.require(self._rows, requirements="CW")).to(self._device)
+            self._sent = True
+        yield from super().device_blocks(n_rows, present)
+
+    def blocks(self, n_rows: int, present: NDArray[np.bool_] | None = None) -> Iterator[NDArray[Any]]:
+        yield from (self._rows[start : start + n_rows] for start in range(0, self.shape[0], n_rows))
+
+    def take(self, rows: NDArray[np.intp], present: NDArray[np.bool_] | None = None) -> NDArray[Any]:
+        return self._rows[self._checked_rows(rows)]
+
+    def read(self, on_read: Callable[[float], None] | None = None) -> NDArray[Any]:
+        return self._rows
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SentSource, (self.name, self._rows, self._device)
+
+
+def _kind_of(rows: NDArray[Any]) -> Any:
+    return getattr(torch_module(), rows.dtype.name)
+
+
 def is_tensors(table: Any) -> TypeGuard[TensorSource]:
     """Whether a table is a tensor."""
     return isinstance(table, TensorSource)

@@ -60,7 +60,7 @@ def fused_pass(
     split_centers : (2, COLUMNS, CLUSTERS) of sixteen bits, zero beyond columns and clusters
     moments : (slots, COLUMNS, CLUSTERS), one slot for FLUSH tiles of a program
     tallies : (slots, 7, CLUSTERS): mass, scatter, residual, sizes, loss, hard cost, and how many distances have lost
-        digits; a CAREFUL pass takes these from differences instead
+        digits, which a CAREFUL pass takes from differences instead
     """
     program = tl.program_id(0)
     column, cluster = tl.arange(0, COLUMNS), tl.arange(0, CLUSTERS)
@@ -100,8 +100,7 @@ def fused_pass(
                         rows, plane, row, there, centers, octets * 8, n_clusters, near, distance,
                         ROW_PARTS, ROWS, COLUMNS, CLUSTERS,
                     )  # fmt: skip
-            else:
-                doubtful += tl.where(near, 1.0, 0.0)
+            doubtful += tl.where(near, 1.0, 0.0)
             nearest = tl.min(distance, 1)
             pull, residual, mean = pulls(
                 distance, reference, valid, s, fuzziness, n_clusters, BOUNDED, SQUARE, HARD, GENTLE, STEEP, EMULATED

@@ -14,7 +14,7 @@ from powerkmeans.types import PassStatistics
 # numbers of centroids that one kernel keeps sums of on the chip, and the most clusters that two take
 FUSED_NUMBERS, MOST_CLUSTERS = 2**12, 2**10
 # rows that tensor cores add up before float64 does: they round down, and this many times
-ROWS_PER_SUM = 2**10
+ROWS_PER_SUM = 2**11
 # pulls that the second of two kernels finds in memory: rows times clusters
 PULLS_AT_ONCE = 2**25
 # relative rounding of numbers in two parts
@@ -95,10 +95,10 @@ def run(given: Given) -> PassStatistics:
     """The sums of a pass; again with differences where distances lost their digits."""
     held = given.held
     moment, tally = _sums(given, held.careful)
-    doubtful = int(tally[6].sum().item())
-    if doubtful:
+    doubtful = bool(tally[6].sum().item())
+    if doubtful and not held.careful:
         moment, tally = _sums(given, careful=True)
-    held.careful = held.careful or bool(doubtful)
+    held.careful = doubtful
     mass, scatter, residual, sizes = (row[: given.n_clusters] for row in tally[:4])
     return PassStatistics(
         mass=mass[:, None],
@@ -156,10 +156,10 @@ def _staged_shapes(clusters: int, width: int) -> tuple[Shape, int, Shape, int]:
     """The shapes of both kernels, and how many columns each takes at once."""
     wide = min(256, padded(width))
     if clusters <= 128:
-        return Shape(64, 4, 2, 3), min(64, wide), Shape(64, 8, 2), wide
+        return Shape(64, 4, 2), min(64, wide), Shape(64, 8, 2), wide
     if clusters <= 256:
-        return Shape(64, 8, 2, 1), min(64, wide), Shape(64, 8, 2), wide
-    return Shape(32 if clusters > 512 else 64, 8, 1, 1), min(32 if clusters <= 512 else 16, wide), Shape(64, 8, 2), wide
+        return Shape(64, 8, 2), min(64, wide), Shape(64, 8, 2), wide
+    return Shape(32 if clusters > 512 else 64, 8, 1), min(32 if clusters <= 512 else 16, wide), Shape(64, 8, 2), wide
 
 
 def _staged(given: Given, careful: bool) -> tuple[Any, Any]:
@@ -170,18 +170,16 @@ def _staged(given: Given, careful: bool) -> tuple[Any, Any]:
     first, narrow, second, wide = _staged_shapes(clusters, width)
     height = -(-width // wide) * wide
     count = min(PULLS_AT_ONCE // clusters, -(-n_rows // ROWS_PER_SUM) * ROWS_PER_SUM)
-    programs, shares, tile = given.processors * first.programs, count // ROWS_PER_SUM, min(128, clusters)
+    shares, tile = -(-count // ROWS_PER_SUM), min(128, clusters)
     zeros = {"dtype": torch.float32, "device": held.planes.device}
     moments = torch.zeros((shares, height, clusters), **zeros)
-    tallies = torch.zeros((programs, 7, clusters), **zeros)
+    tallies = torch.zeros((count // first.rows, 7, clusters), **zeros)
     pulled = torch.zeros((given.pull_parts * count, clusters), dtype=torch.bfloat16, device=held.planes.device)
     flat, points = held.planes.view(-1, width), given.split_centers(height).view(-1, clusters)
     moment, tally = moments[0].double(), tallies[0].double()
     for start in range(0, n_rows, count):
         end = min(start + count, n_rows)
-        if end - start < count:
-            pulled.zero_()  # pulls of rows before are not those of rows that are not there
-        row_pulls[(programs,)](
+        row_pulls[(count // first.rows,)](
             _descriptor(flat, first.rows, narrow), _descriptor(points, narrow, clusters),
             held.planes, held.norms, held.weight, given.centers, given.center_norms, pulled, tallies,
             start, end, n_rows, count, width // OCTET, held.planes.stride(0), height, given.n_clusters,

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import Any, ClassVar
 
 import numpy as np
 
+from powerkmeans.compute.native.compiled import is_graph
 from powerkmeans.compute.triton.launches import MOST_CLUSTERS, Given, run
 from powerkmeans.compute.triton.planes import OCTET, PlaneBlocks
+from powerkmeans.compute.triton.search import CardSearch
 from powerkmeans.objective.block import PassInput
 from powerkmeans.objective.membership import Fuzzy, Possibilistic
 from powerkmeans.support.tensors import torch_module
@@ -21,16 +23,8 @@ _MEMBERSHIPS = (Fuzzy, Possibilistic)
 
 
 def available(device: Any) -> bool:
-    """Whether kernels run on a device: a card, or any where Triton interprets them, for tests."""
-    if find_spec("triton") is None:
-        return False
-    return device.type == "cuda" or _interpreted()
-
-
-def _interpreted() -> bool:
-    from triton import knobs  # noqa: PLC0415 - an extra
-
-    return bool(knobs.runtime.interpret)
+    """Whether kernels run on a device: a card, where Triton is installed."""
+    return device.type == "cuda" and find_spec("triton") is not None
 
 
 @dataclass(frozen=True)
@@ -59,6 +53,13 @@ class TritonPass:
     def answered(self, engine: Engine, function: Any, inputs: PassInput) -> None:
         """What is told of rows is told by the equations as written."""
 
+    @property
+    def search(self) -> CardSearch:
+        """What finds nearest landmarks."""
+        return CardSearch()
+
     def accelerated(self, feature_map: FeatureMap) -> FeatureMap:
-        """Maps run as they are."""
-        return feature_map
+        """A graph's map finds landmarks faster; others run as they are."""
+        if not is_graph(feature_map):
+            return feature_map
+        return replace(feature_map, base=replace(feature_map.base, search=self.search))

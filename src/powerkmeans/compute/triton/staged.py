@@ -54,75 +54,57 @@ def row_pulls(
 
     points : descriptor of the centroids' parts, (2 height, CLUSTERS), by tiles of (WIDTH, CLUSTERS)
     pulled : (PULL_PARTS, count, CLUSTERS); ``count``, a multiple of ROWS, are at least as many rows
-    tallies : (programs, 7, CLUSTERS), as in ``fused_pass``
+    tallies : (tiles of rows, 7, CLUSTERS), as in ``fused_pass``
     """
-    program, step = tl.program_id(0), tl.num_programs(0)
-    n_tiles = tl.cdiv(end - first, ROWS)
+    program = tl.program_id(0)
     cluster = tl.arange(0, CLUSTERS)
     valid = (cluster < n_clusters)[None, :]
     center_norm = tl.load(center_norms + cluster, mask=cluster < n_clusters, other=float("inf"))
-    mass = tl.zeros((ROWS, CLUSTERS), tl.float32)
-    scatter = tl.zeros((ROWS, CLUSTERS), tl.float32)
-    residue = tl.zeros((ROWS, CLUSTERS), tl.float32)
-    sizes = tl.zeros((ROWS, CLUSTERS), tl.float32)
-    doubtful = tl.zeros((ROWS, CLUSTERS), tl.float32)
-    loss = tl.zeros((ROWS,), tl.float32)
-    hard = tl.zeros((ROWS,), tl.float32)
-    for tile in tl.range(program, n_tiles, step):
-        start = first + tile * ROWS
-        row = start + tl.arange(0, ROWS)
-        there = row < end
-        inner = tl.zeros((ROWS, CLUSTERS), tl.float32)
-        for column in tl.range(0, octets * 8, WIDTH, num_stages=STAGES):
-            x0 = tiles.load([start, column])
-            c0 = points.load([column, 0])
-            c1 = points.load([height + column, 0])
-            part = tl.zeros((ROWS, CLUSTERS), tl.float32)
-            if ROW_PARTS == 2:
-                x1 = tiles.load([n_rows + start, column])
-                part = product(x1, c0, part, EMULATED)
-            part = product(x0, c1, part, EMULATED)
-            inner += product(x0, c0, part, EMULATED)
-        norm = tl.load(norms + row, mask=there, other=0.0)
-        weight = tl.load(weights + row, mask=there, other=0.0)
-        scale = norm[:, None] + center_norm[None, :]
-        distance = tl.maximum(scale - 2.0 * inner, 0.0)
-        near = (distance < near_share * scale) & there[:, None]
-        if CAREFUL:
-            if tl.max(tl.max(near.to(tl.int32), 1), 0) > 0:
-                distance = by_differences(
-                    rows, plane, row, there, centers, octets * 8, n_clusters, near, distance,
-                    ROW_PARTS, ROWS, WIDTH, CLUSTERS,
-                )  # fmt: skip
-        else:
-            doubtful += tl.where(near, 1.0, 0.0)
-        nearest = tl.min(distance, 1)
-        pull, residual, mean = pulls(
-            distance, reference, valid, s, fuzziness, n_clusters, BOUNDED, SQUARE, HARD, GENTLE, STEEP, EMULATED
-        )
-        pull *= weight[:, None]
-        g0, g1 = in_parts(pull)
-        place = pulled + (tile * ROWS + tl.arange(0, ROWS))[:, None].to(tl.int64) * CLUSTERS + cluster[None, :]
-        tl.store(place, g0)
-        if PULL_PARTS == 2:
-            tl.store(place + count * CLUSTERS, g1)
-        else:
-            pull = g0.to(tl.float32)
-        mass += pull
-        scatter += tl.where(valid, pull * distance, 0.0)
-        if BOUNDED:
-            residue += residual * weight[:, None]
-        sizes += tl.where(distance == nearest[:, None], weight[:, None], 0.0)
-        loss += mean * weight
-        hard += nearest * weight
+    start = first + program * ROWS
+    row = start + tl.arange(0, ROWS)
+    there = row < end
+    inner = tl.zeros((ROWS, CLUSTERS), tl.float32)
+    for column in tl.range(0, octets * 8, WIDTH, num_stages=STAGES):
+        x0 = tiles.load([start, column])
+        c0 = points.load([column, 0])
+        c1 = points.load([height + column, 0])
+        part = tl.zeros((ROWS, CLUSTERS), tl.float32)
+        if ROW_PARTS == 2:
+            x1 = tiles.load([n_rows + start, column])
+            part = product(x1, c0, part, EMULATED)
+        part = product(x0, c1, part, EMULATED)
+        inner += product(x0, c0, part, EMULATED)
+    norm = tl.load(norms + row, mask=there, other=0.0)
+    weight = tl.load(weights + row, mask=there, other=0.0)
+    scale = norm[:, None] + center_norm[None, :]
+    distance = tl.maximum(scale - 2.0 * inner, 0.0)
+    near = (distance < near_share * scale) & there[:, None]
+    if CAREFUL:
+        if tl.max(tl.max(near.to(tl.int32), 1), 0) > 0:
+            distance = by_differences(
+                rows, plane, row, there, centers, octets * 8, n_clusters, near, distance,
+                ROW_PARTS, ROWS, WIDTH, CLUSTERS,
+            )  # fmt: skip
+    nearest = tl.min(distance, 1)
+    pull, residual, mean = pulls(
+        distance, reference, valid, s, fuzziness, n_clusters, BOUNDED, SQUARE, HARD, GENTLE, STEEP, EMULATED
+    )
+    pull *= weight[:, None]
+    g0, g1 = in_parts(pull)
+    place = pulled + (program * ROWS + tl.arange(0, ROWS))[:, None].to(tl.int64) * CLUSTERS + cluster[None, :]
+    tl.store(place, g0)
+    if PULL_PARTS == 2:
+        tl.store(place + count * CLUSTERS, g1)
+    else:
+        pull = g0.to(tl.float32)
     tally = tallies + program * 7 * CLUSTERS + cluster
-    tl.store(tally, tl.sum(mass, 0))
-    tl.store(tally + CLUSTERS, tl.sum(scatter, 0))
-    tl.store(tally + 2 * CLUSTERS, tl.sum(residue, 0))
-    tl.store(tally + 3 * CLUSTERS, tl.sum(sizes, 0))
-    tl.store(tally + 4 * CLUSTERS, tl.where(cluster == 0, tl.sum(loss, 0), 0.0))
-    tl.store(tally + 5 * CLUSTERS, tl.where(cluster == 0, tl.sum(hard, 0), 0.0))
-    tl.store(tally + 6 * CLUSTERS, tl.sum(doubtful, 0))
+    tl.store(tally, tl.sum(pull, 0))
+    tl.store(tally + CLUSTERS, tl.sum(tl.where(valid, pull * distance, 0.0), 0))
+    tl.store(tally + 2 * CLUSTERS, tl.sum(residual * weight[:, None], 0))
+    tl.store(tally + 3 * CLUSTERS, tl.sum(tl.where(distance == nearest[:, None], weight[:, None], 0.0), 0))
+    tl.store(tally + 4 * CLUSTERS, tl.where(cluster == 0, tl.sum(mean * weight, 0), 0.0))
+    tl.store(tally + 5 * CLUSTERS, tl.where(cluster == 0, tl.sum(nearest * weight, 0), 0.0))
+    tl.store(tally + 6 * CLUSTERS, tl.sum(tl.where(near, 1.0, 0.0), 0))
 
 
 @triton.jit
