@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: demo test test-cluster test-studies test-processors test-emulated test-sanitized test-threadpoolctl test-versions fuzz soak kills audit lint format bench bench-processors bench-speedups bench-ablation bench-scaling bench-cluster bench-startup bench-peers bench-starts bench-noise bench-noise-columns bench-graph bench-neighbors bench-graph-rules bench-map-scaling bench-raw bench-profile bench-choose-k bench-report bench-separation noise study theorems paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures docs dist wheels wheels-test dist-test clean help
+.PHONY: demo test test-cluster test-torch test-studies test-processors test-emulated test-sanitized test-threadpoolctl test-versions fuzz soak kills audit lint format bench bench-processors bench-speedups bench-ablation bench-scaling bench-cluster bench-startup bench-peers bench-starts bench-noise bench-noise-columns bench-graph bench-neighbors bench-graph-rules bench-map-scaling bench-raw bench-profile bench-choose-k bench-report bench-separation noise study theorems paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures docs dist wheels wheels-test dist-test clean help
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -55,10 +55,22 @@ jobs = --numprocesses $(JOBS) --dist worksteal
 
 test: $(VENV)/.run  ## the tests of the library
 	$(call threads,2) $(BIN)/python -m pytest $(jobs) --quiet tests/engines
-	$(call threads,1) $(BIN)/python -m pytest $(jobs) --quiet --ignore=tests/engines --ignore=tests/cluster --ignore=tests/studies
+	$(call threads,1) $(BIN)/python -m pytest $(jobs) --quiet --ignore=tests/engines --ignore=tests/cluster --ignore=tests/studies --ignore=tests/torch --ignore=tests/triton
 
 test-cluster: $(VENV)/.run  ## rows that Dask has, and a real cluster of two worker processes: killed, joined, emptied
 	$(call threads,1) $(BIN)/python -m pytest --quiet tests/cluster
+
+# for processors alone where the index has such: the engine is the same
+TORCH ?= torch==2.13.0
+$(VENV)/.torch: $(VENV)/.run
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile '$(TORCH)' 'triton; sys_platform == "linux"'
+	@touch $@
+
+ON_TORCH := tests/engines/test_conformance.py tests/features/test_maps_conformance.py tests/objective/test_portable.py
+test-torch: $(VENV)/.torch  ## tensors, and the engine on PyTorch: the suites of engines, maps and equations, scikit-learn's checks
+	SCIPY_ARRAY_API=1 $(call threads,1) $(BIN)/python -m pytest $(jobs) --quiet tests/torch
+	$(call threads,1) $(BIN)/python -m pytest $(jobs) --quiet tests/triton
+	$(call threads,1) $(BIN)/python -m pytest $(jobs) --quiet -k 'torch or function or kernel_matrix' $(ON_TORCH)
 
 test-studies: $(VENV)/.run  ## the tests of the commands behind the tables, and the gallery
 	$(call threads,1) $(BIN)/python -m pytest --numprocesses $(JOBS) --quiet tests/studies

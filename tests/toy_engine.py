@@ -17,6 +17,7 @@ from scipy.sparse import csr_array, csr_matrix
 from powerkmeans.compute.blocks import StoredBlocks
 from powerkmeans.compute.placement import moved
 from powerkmeans.features.pairs import as_dense
+from powerkmeans.support.memory import can_keep
 
 # the library has no sparse rows, so a block of them is made dense on its way
 HOST_ARRAYS = (np.ndarray, csr_array, csr_matrix)
@@ -32,10 +33,13 @@ class StrictOptions:
 class Strict:
     """The executor."""
 
-    xp = array_api_strict
+    xp, block_bytes = array_api_strict, None
 
     def __init__(self, options):
         self.options = options
+
+    def room_for(self, n_bytes, budget):
+        return can_keep(n_bytes, budget)
 
     def place(self, inputs):
         return moved(inputs, HOST_ARRAYS, lambda array: array_api_strict.asarray(as_dense(array), device=DEVICE))
@@ -77,10 +81,13 @@ class PickledBlocks:
 class Elsewhere:
     """An executor as one of other processes would be: whatever goes there or comes back is pickled."""
 
-    xp = np
+    xp, block_bytes = np, None
 
     def __init__(self, options):
         self.options = options
+
+    def room_for(self, n_bytes, budget):
+        return can_keep(n_bytes, budget)
 
     def place(self, inputs):
         return inputs

@@ -20,7 +20,7 @@ import powerkmeans
 from benchmarks.fuzz import kinds
 from benchmarks.fuzz.kinds import Kind, a_view, count, data, number, words
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, PreparedModel
-from powerkmeans.engines import DaskOptions, NumpyOptions
+from powerkmeans.engines import DaskOptions, NumpyOptions, TorchOptions
 from powerkmeans.preparing.pipelines import prepared_pipeline
 
 Call = Callable[[str, Any], Any]
@@ -64,9 +64,8 @@ class Entry:
 
 
 def _no_engine(value: Any) -> bool:
-    return not isinstance(value, (DaskOptions, NumpyOptions)) and words("auto", "numpy", "compiled").forbidden(
-        value
-    )
+    known = isinstance(value, (DaskOptions, NumpyOptions, TorchOptions))
+    return not known and words("auto", "numpy", "compiled").forbidden(value)
 
 
 def _fits(*valid: Any) -> Kind:
@@ -100,6 +99,7 @@ KINDS: dict[str, Kind] = {
     "max_iter": count(1, valid=(1, 50)),
     "tol": number(lambda x: 0 <= x < np.inf, valid=(0, 1e-3)),
     "engine": Kind(_no_engine, ("auto", "numpy", NumpyOptions(n_threads=1))),
+    "device": words(None, "cpu", "cuda", "cuda:1", valid=(None,)),  # others need PyTorch, and a card
     "random_state": kinds.SEED,
     "verbose": Kind(lambda v: not isinstance(v, bool) and count(0).forbidden(v), (0, False)),
     "advice": kinds.FLAG,
@@ -192,6 +192,9 @@ OWN_KINDS: dict[tuple[str, str], Kind] = {
     ("NumpyOptions", "kernel"): words("auto", "numpy", "compiled"),
     ("DaskOptions", "kernel"): words("auto", "numpy", "compiled"),
     ("DaskOptions", "memory_budget"): count(0, None, valid=(0, 2**40)),
+    ("TorchOptions", "precision"): words("float32", "tf32", "bfloat16"),
+    ("TorchOptions", "kernel"): words("auto", "torch"),
+    ("TorchOptions", "memory_budget"): count(0, None, valid=(0, 2**40)),
     ("critical_exponent", "reference_distance"): number(
         lambda x: 0 < x < np.inf, "global", "median", valid=(1.0,)
     ),
@@ -320,6 +323,7 @@ def _functions() -> Iterator[Entry]:
         "write_report": {"path": "page.html", "estimator": fitted(False), "X": ROWS, "overwrite": True},
         "DaskOptions": {},
         "NumpyOptions": {},
+        "TorchOptions": {},
     }
     for function in public_functions():
         name = function.__name__
@@ -338,7 +342,7 @@ def _heard(parameter: str, value: Any) -> Any:
 
 def public_functions() -> list[Callable[..., Any]]:
     """Functions of the package and of its public modules, and the options of the engine."""
-    found: list[Any] = [NumpyOptions, DaskOptions]
+    found: list[Any] = [NumpyOptions, DaskOptions, TorchOptions]
     for module in (powerkmeans, *MODULES.values()):
         found += [getattr(module, name) for name in module.__all__]
     return [f for f in found if callable(f) and f not in (KernelPowerKMeans, MultiViewPowerKMeans, PreparedModel)]

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from powerkmeans.compute.options import DaskOptions, NumpyOptions
+from powerkmeans.compute.options import DaskOptions, NumpyOptions, TorchOptions
 
-__all__ = ["DaskOptions", "NumpyOptions"]
+__all__ = ["DaskOptions", "NumpyOptions", "TorchOptions"]

@@ -1,6 +1,6 @@
 """The nouns every other module speaks: blocks of rows, parameters, sums, results, protocols.
 
-Numpy and typing only; nothing here computes an equation.
+Nothing here computes an equation.
 """
 
 from __future__ import annotations
@@ -8,11 +8,12 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, fields
-from importlib import import_module
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from powerkmeans.support.install import needed
 
 # an array of whichever array-API namespace the executor works in; on this side of it, of NumPy
 Array = Any
@@ -26,14 +27,8 @@ def array_namespace(array: Array) -> Any:
     """
     if hasattr(array, "__array_namespace__"):
         return array.__array_namespace__()
-    try:
-        compat = import_module("array_api_compat")
-    except ImportError:
-        raise ImportError(
-            f"Arrays of type {type(array).__module__}.{type(array).__name__} need array-api-compat, which is not "
-            "installed: pip install array-api-compat"
-        ) from None
-    return compat.array_namespace(array)
+    purpose = f"for arrays of type {type(array).__module__}.{type(array).__name__}"
+    return needed("array_api_compat", None, purpose, "array-api-compat").array_namespace(array)
 
 
 def device_of(array: Array) -> Any:
@@ -319,6 +314,8 @@ class Blocks(Protocol):
     ``read`` begins anew each time; whoever calls it closes the generator, behind which files are read ahead.
     """
 
+    n_rows: int
+
     def __len__(self) -> int: ...
     def read(self) -> Generator[Block, None, None]: ...
 
@@ -328,6 +325,8 @@ class Executor(Protocol):
 
     All are called in the thread of the fit, but ``place`` for a block, which is part of ``function``.
     xp : the array-API namespace of the arrays that functions get
+    block_bytes : what a block of rows or features may take; None for as much as a processor's cache has
+    room_for : whether so many bytes may be kept where functions run, within a budget, or what there is for None
     place : brings arrays to where functions run. Called once per pass with its inputs, a tuple of maps and
         parameters (``compute.placement.moved`` finds the arrays in them), and by the function with each raw block,
         whose rows may be a SciPy CSR matrix: a library without such makes them dense
@@ -340,6 +339,9 @@ class Executor(Protocol):
 
     @property
     def xp(self) -> Any: ...
+    @property
+    def block_bytes(self) -> int | None: ...
+    def room_for(self, n_bytes: int, budget: int | None) -> bool: ...
     def place(self, inputs: P) -> P: ...
     def run(self, function: Callable[[Block, P], T], blocks: Blocks, inputs: P) -> Generator[T, None, None]: ...
     def keep(self, function: Callable[[Block, P], Block], blocks: Blocks, inputs: P) -> Blocks: ...

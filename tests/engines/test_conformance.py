@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import threading
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from powerkmeans.compute.engine import open_engine
 from powerkmeans.compute.native.compiled import CompiledPass
 from powerkmeans.compute.native.library import TARGETS, open_library
 from powerkmeans.compute.options import ENGINES
-from powerkmeans.engines import NumpyOptions
+from powerkmeans.engines import NumpyOptions, TorchOptions
 from powerkmeans.features.maps.centred import make_centred
 from powerkmeans.features.maps.exact import make_exact
 from powerkmeans.features.maps.identity import IdentityMap
@@ -36,8 +37,10 @@ OPTIONS = {
     "another library": StrictOptions(),
     "another library, recomputed": StrictOptions(memory_budget=0),
 }
+if find_spec("torch") is not None:
+    OPTIONS |= {"torch": TorchOptions("cpu"), "torch, recomputed": TorchOptions("cpu", memory_budget=0)}
 # compiled passes take rows of NumPy alone
-PAIRS = [(o, k) for o in OPTIONS for k in KERNELS if k == "numpy" or not o.startswith("another")]
+PAIRS = [(o, k) for o in OPTIONS for k in KERNELS if k == "numpy" or isinstance(OPTIONS[o], NumpyOptions)]
 
 
 @pytest.fixture

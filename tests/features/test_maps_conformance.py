@@ -74,15 +74,17 @@ def test_libraries_without_a_namespace_of_their_own(monkeypatch):
 
     assert array_namespace(np.ones(2)) is np
     monkeypatch.setitem(__import__("sys").modules, "array_api_compat", None)
-    with pytest.raises(ImportError, match=r"Foreign need array-api-compat.*pip install array-api-compat"):
+    with pytest.raises(ImportError, match=r"arrays of type .*Foreign and.*pip install array-api-compat"):
         array_namespace(Foreign())
 
 
-def test_torch_goes_through_compat():
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_torch_goes_through_compat(kernel):
     torch = pytest.importorskip("torch")
     xp = array_namespace(torch.ones(2))
     X = map_suite.rows()
-    for name in MAPS:
-        feature_map = map_suite.centred(name, X)
-        features = moved(feature_map, np.ndarray, xp.asarray)(xp.asarray(X), xp)
-        assert np.max(np.abs(features.numpy() - feature_map(X, np))) < 1e-12
+    for name in set(MAPS) - ({"orf"} if kernel == "laplacian" else set()):
+        feature_map = map_suite.centred(name, X, kernel)
+        for one in (feature_map, feature_map.with_missed()):
+            features = moved(one, np.ndarray, xp.asarray)(xp.asarray(X), xp)
+            assert np.max(np.abs(features.numpy() - one(X, np))) < 1e-12

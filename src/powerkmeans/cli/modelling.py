@@ -13,7 +13,7 @@ from powerkmeans.cli.inputs import Inputs
 from powerkmeans.cli.progress import FitListener
 from powerkmeans.cli.terminal import Terminal
 from powerkmeans.cli.wording import in_options
-from powerkmeans.compute.options import NumpyOptions
+from powerkmeans.compute.options import NumpyOptions, TorchOptions
 from powerkmeans.estimators import KernelPowerKMeans, MultiViewPowerKMeans
 from powerkmeans.estimators.labels import calling_columns
 from powerkmeans.estimators.listeners import listening
@@ -22,6 +22,7 @@ from powerkmeans.inputs.metric import COSINE, EUCLIDEAN
 from powerkmeans.inputs.settings import AUTO, check_settings
 from powerkmeans.objective.membership import MEMBERSHIPS
 from powerkmeans.preparing.scaling import ROWS
+from powerkmeans.support.tensors import open_device
 
 # parameters that are set by options of their own
 _ELSEWHERE = {"n_clusters": "-k", "random_state": "--seed", "views": "--view", "verbose": "--quiet"}
@@ -47,6 +48,7 @@ class ModelOptions:
     tol: float = 1e-4
     engine: str = "auto"
     threads: int | None = None
+    device: str | None = None
     seed: int = 0
     advice: bool = True
     set_parameters: tuple[str, ...] = ()
@@ -77,9 +79,22 @@ class ModelOptions:
         return checked(values, several=several)
 
     def _engine(self) -> Any:
+        if self.device is not None:
+            return self._on_device(self.device)
         if self.threads is None:
             return self.engine
         return NumpyOptions(n_threads=self.threads, kernel=self.engine)
+
+    def _on_device(self, device: str) -> TorchOptions:
+        other = "--threads" if self.threads is not None else f"--engine {self.engine}"
+        if self.threads is not None or self.engine != "auto":
+            raise usage(f"--device {device} is the engine of PyTorch; leave {other} out.")
+        try:
+            options = TorchOptions(device=device)
+            open_device(device)
+        except (ValueError, ImportError) as error:
+            raise usage(str(error)) from error
+        return options
 
 
 def has_scores(membership: str, feature_map: str) -> bool:

@@ -38,7 +38,7 @@ SECTIONS = {
     "Preparing": "impute encode encode_text total log scale",
     "Clustering": "feature_map kernel metric bandwidth n_components n_neighbors rows_per_landmark membership "
     "entropy n_init max_iter tol seed set_parameters",
-    "Running": "dry_run engine threads advice config quiet as_json help",
+    "Running": "dry_run engine threads device advice config quiet as_json help",
 }
 
 
@@ -282,6 +282,11 @@ model_options = _all(
         help="When a run has converged.",
     ),
     engine_options,
+    click.option(
+        "--device",
+        metavar="NAME",
+        help="Work on a device of PyTorch: cuda, cuda:1, cpu.  [default: this processor, without PyTorch]",
+    ),
     seed_option,
     click.option(
         "--set",

@@ -7,6 +7,7 @@ range of its type is told by its row.
 from __future__ import annotations
 
 from collections.abc import Generator
+from contextlib import closing
 from typing import Any, cast
 
 import numpy as np
@@ -23,21 +24,25 @@ BLOCK_BYTES = 2**24
 LARGEST_BLOCK = 2**14
 
 
-def rows_per_block(width: int, itemsize: int, *, kernel_rows: bool = False) -> int:
-    """How many rows of so many numbers make a block: a constant of the data, whoever works on it."""
-    rows = BLOCK_BYTES // (max(1, width) * itemsize)
-    return int(
-        np.clip(
-            rows // SMALLEST_BLOCK * SMALLEST_BLOCK, KERNEL_ROWS if kernel_rows else SMALLEST_BLOCK, LARGEST_BLOCK
-        )
-    )
+def rows_per_block(width: int, itemsize: int, *, kernel_rows: bool = False, block_bytes: int | None = None) -> int:
+    """How many rows of so many numbers make a block: a constant of the data, however many work on it.
+
+    ``block_bytes`` is what a device takes at once; None for blocks that stay in the cache of a processor.
+    """
+    rows = (BLOCK_BYTES if block_bytes is None else block_bytes) // (max(1, width) * itemsize)
+    least = KERNEL_ROWS if kernel_rows else SMALLEST_BLOCK
+    most = LARGEST_BLOCK if block_bytes is None else max(least, rows)
+    return int(np.clip(rows // SMALLEST_BLOCK * SMALLEST_BLOCK, least, most))
 
 
 class RowBlocks:
-    """Raw rows of some views in blocks, in order; ``first`` is the number of the first row."""
+    """Raw rows of some views in blocks, in order; ``first`` is the number of the first row.
 
-    def __init__(self, views: Views, size: int, first: int = 0) -> None:
-        self.views, self.size, self._first = views, size, first
+    ``on_device``: for a device, where tensors stay and all rows have one precision, which its products ask for.
+    """
+
+    def __init__(self, views: Views, size: int, first: int = 0, *, on_device: bool = False) -> None:
+        self.views, self.size, self._first, self._on_device = views, size, first, on_device
         self.present = None if views.present is None else np.ascontiguousarray(views.present.T)
         self.n_rows = int(views.arrays[0].shape[0])
 
@@ -64,9 +69,18 @@ class RowBlocks:
     def _reader(self, number: int) -> Generator[Array, None, None]:
         view = self.views.arrays[number]
         if is_source(view):
-            yield from view.blocks(self.size, None if self.present is None else self.present[number])
+            read = view.device_blocks if self._on_device else view.blocks
+            rows: Any = read(self.size, None if self.present is None else self.present[number])
         else:
-            yield from (view[start : start + self.size] for start in range(0, self.n_rows, self.size))
+            rows = (view[start : start + self.size] for start in range(0, self.n_rows, self.size))
+        with closing(rows):
+            yield from (map(self._cast, rows) if self._on_device else rows)
+
+    def _cast(self, rows: Array) -> Array:
+        if isinstance(rows, np.ndarray) or hasattr(rows, "indptr"):
+            return rows.astype(self.views.dtype, copy=False)
+        xp = array_namespace(rows)
+        return xp.astype(rows, getattr(xp, self.views.dtype.name), copy=False)
 
     def _taken(self, number: int, rows: NDArray[np.intp]) -> Array:
         view = self.views.arrays[number]

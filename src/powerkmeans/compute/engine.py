@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from powerkmeans.compute.cluster import DaskEngine
 from powerkmeans.compute.executors.dask import Workers
-from powerkmeans.compute.options import ENGINES, dask_options, engine_options
+from powerkmeans.compute.executors.torch import Torch
+from powerkmeans.compute.options import ENGINES, EngineOptions, TorchOptions, dask_options, engine_options
 from powerkmeans.compute.rows import RowEngine
 from powerkmeans.sources.dask import are_lazy, with_known_chunks
-from powerkmeans.types import Engine, Views
+from powerkmeans.sources.tensors import SentSource, device_of_views
+from powerkmeans.types import Engine, Executor, Views
 
 
 def open_engine(choice: object, views: Views) -> Engine:
@@ -17,8 +21,33 @@ def open_engine(choice: object, views: Views) -> Engine:
     if are_lazy(views):
         lazy = dask_options(choice)
         return DaskEngine(with_known_chunks(views), lazy, Workers(lazy.client))
-    options = engine_options(choice)
-    return RowEngine(views, options, ENGINES[type(options)](options))
+    options = engine_options(engine_for(choice, views))
+    executor = ENGINES[type(options)](options)
+    return RowEngine(_sent(views, options, executor), options, executor)
+
+
+def _sent(views: Views, options: EngineOptions, executor: Executor) -> Views:
+    """Dense rows of this machine to be sent to a card once, where that has room for them and as many features."""
+    if not (isinstance(executor, Torch) and executor.on_card):
+        return views
+    if not all(isinstance(rows, np.ndarray) for rows in views.arrays):
+        return views
+    if not executor.room_for(2 * sum(rows.nbytes for rows in views.arrays), options.memory_budget):
+        return views
+    named = zip(views.names, views.arrays, strict=True)
+    return views._replace(arrays=tuple(SentSource(name, rows, executor.device) for name, rows in named))
+
+
+def engine_for(choice: object, views: Views) -> object:
+    """What ``choice`` comes to for some views: tensors go to their device unless another engine is named."""
+    device = device_of_views(views)
+    if device is None:
+        return choice
+    if isinstance(choice, str) and choice == "auto":
+        return TorchOptions(device=str(device))
+    if isinstance(choice, TorchOptions) and choice.device is None:
+        return replace(choice, device=str(device))
+    return choice
 
 
 def some_rows(views: Views, engine: object, size: int) -> Views:

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, Protocol, cast
 
 from powerkmeans.compute.executors.threads import Threads
+from powerkmeans.compute.executors.torch import Torch
+from powerkmeans.support.memory import GIB, can_keep
 from powerkmeans.support.values import integer, shown, word, word_or, wrong
 from powerkmeans.types import Executor
 
 KERNEL_CHOICES = ("auto", "numpy", "compiled")
+TORCH_KERNELS = ("auto", "torch")
+PRECISIONS = ("float32", "tf32", "bfloat16")
+_DEVICE = re.compile(r"cpu|cuda(:\d+)?")
 
 
 class EngineOptions(Protocol):
     """What every engine is told: bytes for everything beside the rows, and which passes it may choose from."""
 
     @property
-    def memory_budget(self) -> int: ...
+    def memory_budget(self) -> int | None: ...
     @property
     def kernel(self) -> str: ...
 
@@ -101,8 +107,61 @@ class DaskOptions:
         return DaskOptions, (None, self.rows_per_task, self.memory_budget, self.kernel)  # nor sent with one
 
 
+@dataclass(frozen=True)
+class TorchOptions:
+    """How the engine on a device of PyTorch works: a graphics card, or the processor.
+
+    Tensors choose it by themselves; with these options it works on any rows, which are sent to the device. It
+    needs PyTorch (``pip install "powerkmeans[gpu]"``). One device gives the same bits in every run; another one,
+    or whether features are stored, changes rounding.
+
+    Parameters
+    ----------
+    device : str, torch.device or None, default=None
+        ``"cpu"``, ``"cuda"`` or a card by its number, such as ``"cuda:1"``. ``None`` takes the device of tensors
+        that come; for other rows a card if there is one, else the processor.
+    precision : {"float32", "tf32", "bfloat16"}, default="float32"
+        How products of rows in single precision are computed: exactly, or by the faster products that a card has,
+        of 10 or 7 binary digits. What is added up is always added in double precision, and rows in double
+        precision stay in it.
+    memory_budget : int or None, default=None
+        Bytes that features of all rows may take on the device; if they take more, they are computed anew in every
+        pass. ``None`` is six tenths of what a card has free, and 1 GiB on the processor.
+    kernel : {"auto", "torch"}, default="auto"
+        What computes the sums of a block: the fastest code that takes them, or PyTorch's functions alone.
+
+    """
+
+    device: str | None = None
+    precision: str = "float32"
+    memory_budget: int | None = None
+    kernel: str = "auto"
+
+    def __post_init__(self) -> None:
+        if self.device is not None and not isinstance(self.device, str) and hasattr(self.device, "type"):
+            object.__setattr__(self, "device", str(self.device))  # a torch.device, which files do not keep
+        if self.device is not None and not (isinstance(self.device, str) and _DEVICE.fullmatch(self.device)):
+            raise wrong("device", "'cpu', 'cuda', 'cuda:0' or another number, or None", self.device)
+        word(*PRECISIONS)("precision", self.precision)
+        word_or((None,), integer(0), "an int >= 0")("memory_budget", self.memory_budget)
+        word(*TORCH_KERNELS)("kernel", self.kernel)
+
+
+def _torch(options: TorchOptions) -> Executor:
+    return Torch(options.device, options.precision, options.kernel)
+
+
 # which executor works for which options: a new engine is a line here
-ENGINES: dict[type, Callable[[Any], Executor]] = {NumpyOptions: lambda options: Threads(options.n_threads)}
+ENGINES: dict[type, Callable[[Any], Executor]] = {
+    NumpyOptions: lambda options: Threads(options.n_threads),
+    TorchOptions: _torch,
+}
+
+
+def kept_here(n_bytes: int, choice: object) -> bool:
+    """Whether so many bytes may be kept in the memory of this machine, within the budget that ``choice`` has."""
+    budget = engine_options(choice).memory_budget
+    return can_keep(n_bytes, GIB if budget is None else budget)
 
 
 def dask_options(choice: object) -> DaskOptions:

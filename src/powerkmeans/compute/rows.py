@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerkmeans.compute.blocks import RowBlocks, mapped, rows_per_block, zeroed
+from powerkmeans.compute.executors.torch import Torch
 from powerkmeans.compute.options import EngineOptions
-from powerkmeans.compute.passes import available_passes, fastest
+from powerkmeans.compute.passes import available_passes, card_passes, fastest
 from powerkmeans.compute.progress import counted
 from powerkmeans.compute.sampling import draw_sample
-from powerkmeans.support.memory import can_keep
 from powerkmeans.types import A, Array, Block, Blocks, Executor, FeatureMap, P, RowSample, S, T, Views
 
 # a label, and the numbers that labels are put in order by
@@ -46,17 +46,20 @@ class RowEngine:
     ) -> None:
         self.views, self._options, self._executor, self._raw, self.first = views, options, executor, raw, first
         self.n_samples, self.dtype = int(views.arrays[0].shape[0]), views.dtype
-        self.passes = available_passes(options.kernel, executor.xp)
+        self.passes = available_passes(options.kernel, executor.xp) + card_passes(executor)
         self.maps = tuple(fastest(m, self.passes) for m in maps)
         columns = sum(view.shape[1] for view in views.arrays)
         width = sum(m.n_outputs for m in maps) if maps else columns
         kernel_rows = any(m.dual for m in maps)
-        dense = 0 if any(hasattr(view, "indptr") for view in views.arrays) else columns  # which maps work on
-        size = rows_per_block(max(width, working, dense), self.dtype.itemsize, kernel_rows=kernel_rows)
-        self.raw_blocks = RowBlocks(views, size, first)
+        sparse = executor.xp is np and any(hasattr(view, "indptr") for view in views.arrays)
+        numbers = max(width, working, 0 if sparse else columns)  # which maps work on
+        size = rows_per_block(
+            numbers, self.dtype.itemsize, kernel_rows=kernel_rows, block_bytes=executor.block_bytes
+        )
+        self.raw_blocks = RowBlocks(views, size, first, on_device=isinstance(executor, Torch))
         self.blocks: Blocks = self.raw_blocks
         kept = kept_bytes(self.n_samples, width, len(views.arrays), self.dtype.itemsize)
-        self._fits = kernel_rows or can_keep(kept, options.memory_budget)
+        self._fits = kernel_rows or executor.room_for(kept, options.memory_budget)
 
     @property
     def raw(self) -> RowEngine:
@@ -119,8 +122,10 @@ class RowEngine:
             yield from map(self._executor.fetch, results)
 
     def raw_results(self, function: Callable[[Block, P], T], inputs: P) -> Generator[T, None, None]:
-        """Yield what a function of NumPy arrays gives for raw blocks as they are read."""
-        return self._executor.run(function, self.raw_blocks, inputs)
+        """Yield what a function gives for raw blocks as they are read; PyTorch's device gets the rows alone."""
+        on_device = isinstance(self._executor, Torch)
+        on_block = _OnRows(function, self._executor.place) if on_device else function
+        return self._executor.run(on_block, self.raw_blocks, inputs)
 
     def take(self, rows: NDArray[np.intp]) -> tuple[tuple[Array, ...], NDArray[np.bool_] | None]:
         """Single rows of every view, absent ones as zeros, and which of them it has."""
@@ -163,6 +168,17 @@ class _OnRaw(Generic[P, T]):
         maps, parameters = inputs
         placed = self.place(block)
         return self.function(mapped(placed, maps) if maps else zeroed(placed), parameters)
+
+
+@dataclass(frozen=True)
+class _OnRows(Generic[P, T]):
+    """A function of blocks whose rows are on a device, and whose weights and masks are here."""
+
+    function: Callable[[Block, P], T]
+    place: Callable[[tuple[Array, ...]], tuple[Array, ...]]
+
+    def __call__(self, block: Block, inputs: P) -> T:
+        return self.function(block._replace(views=self.place(block.views)), inputs)
 
 
 def _unchanged(block: Block, _: None) -> Block:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from powerkmeans.compute.blocks import zeroed
 from powerkmeans.support.draws import draw_by_weight, stream
+from powerkmeans.support.tensors import to_numpy
 from powerkmeans.types import Array, Block, Engine, RowSample
 
 # distinct rows whose hashes are all held; of more, this many and this many times the sample, whatever is larger
@@ -48,11 +49,24 @@ def row_hashes(
         if hasattr(view, "indptr"):
             terms = _mix(_words(view.data)) * factor[view.indices]
             total += _sums_between(terms, view.indptr)
+        elif not isinstance(view, np.ndarray):
+            total += _tensor_sums(view, factor[:-1])
         else:
             total += np.sum(_mix(_words(view)) * factor[:-1], axis=1, dtype=np.uint64)
         if present is not None:
             total += ~present[index] * factor[-1]
     return _mix(total)
+
+
+def _tensor_sums(rows: Any, factor: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The same sums of a tensor's rows, where they are: signed words wrap as unsigned ones do."""
+    words = (rows.double() + 0.0).contiguous().view(rows.new_zeros(0, dtype=int).dtype)
+    for shift, multiplier in zip(_SHIFTS, (_MIX_1, _MIX_2, None), strict=True):
+        words = words ^ ((words >> int(shift)) & (2 ** (64 - int(shift)) - 1))
+        if multiplier is not None:
+            words = words * int(multiplier.astype(np.int64))
+    multipliers = words.new_tensor(factor.astype(np.int64))
+    return to_numpy((words * multipliers).sum(dim=1)).view(np.uint64)
 
 
 def _words(values: Array) -> NDArray[np.uint64]:

@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Mapping
 from contextlib import closing, suppress
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
@@ -18,7 +19,9 @@ from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
 from powerkmeans.advice.findings import Findings, findings
+from powerkmeans.compute.engine import engine_for
 from powerkmeans.compute.lazy import at_cluster, check_rows_of_engine, kept_rows, lazy_answers
+from powerkmeans.compute.options import TorchOptions
 from powerkmeans.estimators.callbacks import CallbackSupportMixin
 from powerkmeans.estimators.chunks import Collected, collect, owned
 from powerkmeans.estimators.labels import called_columns
@@ -39,9 +42,10 @@ from powerkmeans.models.online import learn, rows_to_begin
 from powerkmeans.models.representatives import cluster_means, medoid_indices
 from powerkmeans.models.saving import load_estimator, save_estimator
 from powerkmeans.objective.block import block_distances, block_labels
-from powerkmeans.sources.dask import are_lazy, with_known_chunks
+from powerkmeans.sources.dask import are_lazy, is_dask, with_known_chunks
 from powerkmeans.support.draws import draw_seed
 from powerkmeans.support.files import Target
+from powerkmeans.support.tensors import open_device
 from powerkmeans.support.values import SHARE, flag
 from powerkmeans.support.values import path as check_path
 from powerkmeans.support.warn import warn_caller
@@ -87,6 +91,22 @@ class PowerKMeansBase(
         loaded: Self = load_estimator(check_path("path", path), {cls.__name__: cls})
         return loaded
 
+    def to_device(self, device: Any) -> Self:
+        """Return the same estimator, fitted or not, for work on another device.
+
+        It is a copy whose ``engine`` is ``TorchOptions(device=device)``, with other options as they were if it was
+        one already: rows of any kind are sent there when it fits or answers. ``None`` stands for
+        ``engine="auto"``: where tensors are, and else on the processor without PyTorch. A model itself is on no
+        device.
+        """
+        other = copy(self)
+        if device is None:
+            return other.set_params(engine="auto")
+        before = self.engine if isinstance(self.engine, TorchOptions) else TorchOptions()
+        options = replace(before, device=device)
+        open_device(options.device)
+        return other.set_params(engine=options)
+
     def _check_new(self, X: Any, present: Any, sample_weight: Any) -> Views:
         """Check samples for a fitted model."""
         raise NotImplementedError
@@ -95,6 +115,7 @@ class PowerKMeansBase(
         self, views: Views, settings: Settings, X: Any, layout: Layout | None = None, files: Files = (None, None)
     ) -> None:
         """Fit to checked views; ``files`` are the checkpoint to write and the one to go on from."""
+        settings = replace(settings, engine=engine_for(settings.engine, views))
         check_exact_views(views, settings, X)
         check_rows_of_engine(views, settings.engine)
         journal = open_journal(*files, views, settings, self.random_state)
@@ -129,7 +150,7 @@ class PowerKMeansBase(
     def __getstate__(self) -> dict[str, Any]:
         """Everything but labels that Dask would make: they hold the rows, or where these are."""
         state: dict[str, Any] = super().__getstate__()
-        lazy = "labels_" in state and not isinstance(state["labels_"], np.ndarray)
+        lazy = "labels_" in state and is_dask(state["labels_"])
         return {**state, "labels_": np.empty(0, dtype=np.int32)} if lazy else state
 
     def _collect(self, chunk: Views, layout: Layout | None, settings: Settings) -> None:
@@ -249,7 +270,6 @@ class PowerKMeansBase(
     def _keep(self, result: FitResult) -> None:
         """Spread a result over the public attributes; fitting and loading both end here."""
         restart = result.restarts[result.best]
-        self.view_names_in_ = np.array(result.model.view_names, dtype=object)
         self.critical_exponent_ = result.critical
         self.s_init_, self.s_ = restart.s_init, restart.s
         self.n_iter_ = restart.n_iter
@@ -283,6 +303,11 @@ class PowerKMeansBase(
         shown: dict[str, str] = super()._repr_mimebundle_(**kwargs)
         return {kind: with_clusters(self, text) if kind == "text/html" else text for kind, text in shown.items()}
 
+    @property
+    def view_names_in_(self) -> Array:
+        """The name of each view: no numbers, so not among the arrays that scikit-learn's dispatch is about."""
+        return np.array(self._fit.model.view_names, dtype=object)
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_fit")
 
@@ -295,6 +320,7 @@ class PowerKMeansBase(
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
         tags.classifier_tags = ClassifierTags()  # scikit-learn reads them wherever there is predict_proba
+        tags.array_api_support = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 

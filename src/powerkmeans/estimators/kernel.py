@@ -9,6 +9,7 @@ from sklearn.utils.metaestimators import available_if
 
 from powerkmeans.estimators.base import Path, chosen_maps, files, learns_from_streams
 from powerkmeans.estimators.callbacks import with_callbacks
+from powerkmeans.estimators.kinds import answers_alike, attributes_alike
 from powerkmeans.estimators.single import SingleViewAnswers
 from powerkmeans.estimators.unchanged import unchanged_on_failure
 from powerkmeans.inputs.lazy import with_sources
@@ -17,6 +18,8 @@ from powerkmeans.inputs.tables import is_several
 from powerkmeans.inputs.views import check_single_view
 from powerkmeans.models.model import FitResult
 from powerkmeans.sources import is_source
+from powerkmeans.sources.dask import is_lazy
+from powerkmeans.sources.tensors import here
 from powerkmeans.types import Array, Views
 
 
@@ -137,11 +140,12 @@ class KernelPowerKMeans(SingleViewAnswers):
         A run has converged when, besides unchanged cluster sizes, no centroid's squared step exceeds
         ``tol`` times the mean squared distance to the nearest centroid.
 
-    engine : "auto", "compiled", "numpy" or ``powerkmeans.engines.NumpyOptions``, default="auto"
+    engine : "auto", "compiled", "numpy" or options of ``powerkmeans.engines``, default="auto"
         How the work is done: ``"compiled"`` by the library that is built at installation if there is a C++
         compiler, ``"numpy"`` without it; ``"auto"`` by the first of the two that is there.
         ``NumpyOptions(n_threads=..., memory_budget=..., kernel=...)`` also sets the number of threads and the
-        memory for stored features. The answers agree to rounding.
+        memory for stored features. ``TorchOptions(device=..., precision=..., memory_budget=...)`` works on a
+        graphics card; tensors choose it by themselves. The answers agree to rounding.
 
     random_state : int, RandomState instance or None, default=None
         Seeds the features and the starts. An int makes results reproducible.
@@ -275,6 +279,7 @@ class KernelPowerKMeans(SingleViewAnswers):
         self.advice = advice
 
     @unchanged_on_failure
+    @attributes_alike
     @with_callbacks
     def fit(
         self,
@@ -289,7 +294,7 @@ class KernelPowerKMeans(SingleViewAnswers):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, tensor or sparse matrix of shape (n_samples, n_features)
             Samples. float32 and float64 are computed in their own precision. Sparse rows are CSR; Fourier
             features, and landmarks with the Gaussian kernel, keep them so; others make them dense by blocks.
         y : ignored
@@ -316,6 +321,7 @@ class KernelPowerKMeans(SingleViewAnswers):
 
     @available_if(learns_from_streams)  # type: ignore[untyped-decorator]  # scikit-learn ships no types
     @unchanged_on_failure
+    @attributes_alike
     def partial_fit(self, X: Any, y: None = None, sample_weight: Any = None) -> Self:
         """Learn from one chunk of a stream.
 
@@ -337,10 +343,12 @@ class KernelPowerKMeans(SingleViewAnswers):
             self._collect(views, None, settings)
         return self
 
+    @answers_alike
     def fit_predict(self, X: Any, y: None = None, sample_weight: Any = None) -> Array:
         """Fit and return the label of each sample."""
         return self.fit(X, sample_weight=sample_weight).labels_
 
+    @answers_alike
     def fit_transform(self, X: Any, y: None = None, sample_weight: Any = None) -> Array:
         """Fit and return the distance of each sample to each centroid in feature space."""
         self.fit(X, sample_weight=sample_weight)
@@ -348,12 +356,12 @@ class KernelPowerKMeans(SingleViewAnswers):
 
     def _settings(self) -> Settings:
         settings = check_settings(self.get_params(deep=False))
-        return settings if isinstance(self.init, str) else replace(settings, init={"X": self.init})
+        return settings if isinstance(self.init, str) else replace(settings, init={"X": settings.init})
 
     def _chunk(self, X: Any, sample_weight: Any) -> Views:
-        if is_source(with_sources(X)):
+        if is_source(X) or is_lazy(with_sources(X)):
             raise TypeError("partial_fit takes chunks: for rows in source.blocks(10_000): model.partial_fit(rows)")
-        return check_single_view(self, X, sample_weight, fitting=True, first=self._collected is None)
+        return here(check_single_view(self, X, sample_weight, fitting=True, first=self._collected is None))
 
     def _keep_views(self, result: FitResult) -> None:
         model = result.model

@@ -10,12 +10,14 @@ from sklearn.utils.metaestimators import available_if
 
 from powerkmeans.estimators.base import Path, chosen_maps, files, learns_from_streams
 from powerkmeans.estimators.callbacks import with_callbacks
+from powerkmeans.estimators.kinds import answers_alike, attributes_alike
 from powerkmeans.estimators.several import SeveralViewsAnswers
 from powerkmeans.estimators.unchanged import unchanged_on_failure
 from powerkmeans.inputs.settings import check_settings
 from powerkmeans.inputs.views import check_several_views, split_init
 from powerkmeans.models.model import FitResult
 from powerkmeans.sources import is_source
+from powerkmeans.sources.tensors import here
 from powerkmeans.types import Array
 
 
@@ -123,8 +125,8 @@ class MultiViewPowerKMeans(SeveralViewsAnswers):
     tol : float, default=1e-4
         Tolerance of convergence; see :class:`KernelPowerKMeans`.
 
-    engine : "auto", "compiled", "numpy" or ``powerkmeans.engines.NumpyOptions``, default="auto"
-        How the work is done, with how many threads and how much memory; see :class:`KernelPowerKMeans`.
+    engine : "auto", "compiled", "numpy" or options of ``powerkmeans.engines``, default="auto"
+        How and where the work is done, with how many threads and how much memory; see :class:`KernelPowerKMeans`.
 
     random_state : int, RandomState instance or None, default=None
         Seeds the features and the starts. Several views draw by their names, so neither their order nor another
@@ -266,6 +268,7 @@ class MultiViewPowerKMeans(SeveralViewsAnswers):
         self.advice = advice
 
     @unchanged_on_failure
+    @attributes_alike
     @with_callbacks
     def fit(
         self,
@@ -282,9 +285,9 @@ class MultiViewPowerKMeans(SeveralViewsAnswers):
         Parameters
         ----------
         X : list or dict of 2-D tables, or one 2-D table
-            The views, all with the same samples in the same order: arrays, memory maps, data frames or sparse
-            matrices. One table is cut into views as ``views`` or its column names say. A row that is all NaN
-            (or None in a list of rows) is one that the view does not have.
+            The views, all with the same samples in the same order: arrays, tensors, memory maps, data frames or
+            sparse matrices. One table is cut into views as ``views`` or its column names say. A row that is all
+            NaN (or None in a list of rows) is one that the view does not have.
         y : ignored
             For the convention of scikit-learn.
         sample_weight : array-like of shape (n_samples,), optional
@@ -313,6 +316,7 @@ class MultiViewPowerKMeans(SeveralViewsAnswers):
 
     @available_if(learns_from_streams)  # type: ignore[untyped-decorator]  # scikit-learn ships no types
     @unchanged_on_failure
+    @attributes_alike
     def partial_fit(self, X: Any, y: None = None, sample_weight: Any = None, present: Any = None) -> Self:
         """Learn from one chunk of a stream, as :meth:`KernelPowerKMeans.partial_fit` does.
 
@@ -328,6 +332,7 @@ class MultiViewPowerKMeans(SeveralViewsAnswers):
         views, layout = check_several_views(self, X, sample_weight, present, chunk=True)
         if self._collected is not None:
             self.n_features_in_ = known  # with_chunk tells if they differ
+        views = here(views)
         if any(map(is_source, views.arrays)):
             raise TypeError("partial_fit takes chunks of rows; fit takes sources whole.")
         if not isinstance(self.init, str):
@@ -335,10 +340,12 @@ class MultiViewPowerKMeans(SeveralViewsAnswers):
         self._collect(views, layout, settings)
         return self
 
+    @answers_alike
     def fit_predict(self, X: Any, y: None = None, sample_weight: Any = None, present: Any = None) -> Array:
         """Fit and return the label of each sample."""
         return self.fit(X, sample_weight=sample_weight, present=present).labels_
 
+    @answers_alike
     def fit_transform(self, X: Any, y: None = None, sample_weight: Any = None, present: Any = None) -> Array:
         """Fit and return the distance of each sample to each centroid."""
         self.fit(X, sample_weight=sample_weight, present=present)
@@ -351,10 +358,15 @@ class MultiViewPowerKMeans(SeveralViewsAnswers):
         self.bandwidth_ = model.for_all_views(bandwidths, np.nan)
         sizes = [m.base.n_components for m in model.maps]
         self.n_components_ = model.for_all_views(sizes, 0).astype(np.int64)
-        self.feature_map_ = np.array(chosen_maps(self, model), dtype=object)
+        self._chosen_maps = chosen_maps(self, model)
         references = model.for_all_views(problem.reference_distance, np.nan)
         self.reference_distance_ = references if problem.membership.bounded else None
         self.entropy_ = problem.entropy
+
+    @property
+    def feature_map_(self) -> Array:
+        """The feature map of each view, also where ``"auto"`` has chosen it."""
+        return np.array(self._chosen_maps, dtype=object)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from powerkmeans.compute.lazy import at_cluster
 from powerkmeans.estimators.base import Path, PowerKMeansBase, target
+from powerkmeans.estimators.kinds import answers_alike
 from powerkmeans.inputs.views import check_new_views
 from powerkmeans.objective.block import block_probabilities
 from powerkmeans.types import Array, Views
@@ -16,6 +17,7 @@ from powerkmeans.types import Array, Views
 class SeveralViewsAnswers(PowerKMeansBase):
     """Answers for views of samples, some of which may be missing."""
 
+    @answers_alike
     def predict(
         self,
         X: Any,
@@ -33,6 +35,7 @@ class SeveralViewsAnswers(PowerKMeansBase):
         """
         return self._labels(self._check_new(X, present), noise_threshold, target(out, overwrite))
 
+    @answers_alike
     def predict_proba(self, X: Any, *, present: Any = None, out: Path = None, overwrite: bool = False) -> Array:
         """Return each sample's membership of each cluster; rows sum to one.
 
@@ -40,6 +43,7 @@ class SeveralViewsAnswers(PowerKMeansBase):
         """
         return self._apply(self._check_new(X, present), block_probabilities, target(out, overwrite))
 
+    @answers_alike
     def transform(self, X: Any, *, present: Any = None, out: Path = None, overwrite: bool = False) -> Array:
         """Return the distance of each sample to each centroid, over all views by their weights.
 
@@ -47,6 +51,7 @@ class SeveralViewsAnswers(PowerKMeansBase):
         """
         return self._distances(self._check_new(X, present), target(out, overwrite))
 
+    @answers_alike
     def typicality(self, X: Any, *, present: Any = None, out: Path = None, overwrite: bool = False) -> Array:
         """Return how typical each sample is of its nearest cluster, in [0, 1].
 
@@ -55,6 +60,7 @@ class SeveralViewsAnswers(PowerKMeansBase):
         """
         return self._typicality(self._check_new(X, present), target(out, overwrite))
 
+    @answers_alike
     def outlier_score(self, X: Any, *, present: Any = None, out: Path = None, overwrite: bool = False) -> Array:
         """Return ``1 - typicality``: the larger, the farther from every cluster.
 

@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from powerkmeans.compute.lazy import at_cluster
 from powerkmeans.estimators.base import Path, PowerKMeansBase, target
+from powerkmeans.estimators.kinds import answers_alike
 from powerkmeans.inputs.views import check_single_view
 from powerkmeans.objective.block import block_probabilities
 from powerkmeans.types import Array, Views
@@ -16,6 +17,7 @@ from powerkmeans.types import Array, Views
 class SingleViewAnswers(PowerKMeansBase):
     """Answers for one table of samples."""
 
+    @answers_alike
     def predict(
         self, X: Any, *, noise_threshold: float | None = None, out: Path = None, overwrite: bool = False
     ) -> Array:
@@ -27,6 +29,7 @@ class SingleViewAnswers(PowerKMeansBase):
         """
         return self._labels(self._new(X), noise_threshold, target(out, overwrite))
 
+    @answers_alike
     def predict_proba(self, X: Any, *, out: Path = None, overwrite: bool = False) -> Array:
         """Return each sample's membership of each cluster; rows sum to one.
 
@@ -34,6 +37,7 @@ class SingleViewAnswers(PowerKMeansBase):
         """
         return self._apply(self._new(X), block_probabilities, target(out, overwrite))
 
+    @answers_alike
     def transform(self, X: Any, *, out: Path = None, overwrite: bool = False) -> Array:
         """Return the distance of each sample to each centroid in feature space.
 
@@ -41,6 +45,7 @@ class SingleViewAnswers(PowerKMeansBase):
         """
         return self._distances(self._new(X), target(out, overwrite))
 
+    @answers_alike
     def typicality(self, X: Any, *, out: Path = None, overwrite: bool = False) -> Array:
         """Return how typical each sample is of its nearest cluster, in [0, 1].
 
@@ -49,6 +54,7 @@ class SingleViewAnswers(PowerKMeansBase):
         """
         return self._typicality(self._new(X), target(out, overwrite))
 
+    @answers_alike
     def outlier_score(self, X: Any, *, out: Path = None, overwrite: bool = False) -> Array:
         """Return ``1 - typicality``: the larger, the farther from every cluster.
 

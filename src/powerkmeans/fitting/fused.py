@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from powerkmeans.compute.engine import open_engine
-from powerkmeans.compute.options import engine_options
+from powerkmeans.compute.options import kept_here
 from powerkmeans.compute.rows import kept_bytes
 from powerkmeans.features.maps.base import BaseMap
 from powerkmeans.features.maps.centred import make_centred
@@ -23,7 +23,6 @@ from powerkmeans.fitting.scatter import check_range, check_scatter, check_weight
 from powerkmeans.inputs.settings import Settings, ViewSettings
 from powerkmeans.sources import join_views
 from powerkmeans.support.draws import affordable_rows, stream, subsample
-from powerkmeans.support.memory import can_keep
 from powerkmeans.types import Array, Block, Engine, Float64Array, RowSample, Views
 
 # rows whose features are added up in float64 at a time
@@ -71,7 +70,7 @@ def _varies(name: str, sample: RowSample, dtype: np.dtype[Any]) -> bool:
 
 def _fits(rows: Engine, base: BaseMap, settings: Settings) -> bool:
     needed = kept_bytes(rows.n_samples, base.n_outputs, 1, rows.dtype.itemsize)
-    return can_keep(needed, engine_options(settings.engine).memory_budget)
+    return kept_here(needed, settings.engine)
 
 
 def _stored(rows: Engine, base: BaseMap, sample: RowSample, settings: Settings) -> Prepared:

@@ -12,6 +12,7 @@ from powerkmeans.features.maps.registry import MAPS
 from powerkmeans.inputs.settings import Settings, check_settings
 from powerkmeans.sources import is_source
 from powerkmeans.sources.dask import is_lazy
+from powerkmeans.sources.tensors import is_tensors
 from powerkmeans.support.memory import KERNEL_ROWS
 from powerkmeans.types import Array, Views
 
@@ -24,7 +25,7 @@ def check_exact_views(views: Views, settings: Settings, given: Any) -> None:
     chosen = settings.of_views(views.names)
     exact = [i for i, one in enumerate(chosen) if MAPS[one.feature_map].dual]
     for i in exact:
-        if is_source(views.arrays[i]):
+        if is_source(views.arrays[i]) and not is_tensors(views.arrays[i]):
             kind = "with Dask" if is_lazy(views.arrays[i]) else "a file"
             raise ValueError(
                 f"view {views.names[i]!r} is {kind}, but feature_map={chosen[i].feature_map!r} needs all rows in "

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from powerkmeans.inputs.presence import missing_in_all, no_view, not_a_mask
 from powerkmeans.inputs.tables import column_names, common_length
+from powerkmeans.inputs.tensors import check_one_device, numbers_here, open_tensor, opened_tables
 from powerkmeans.inputs.weights import check_largest_weight, negative_weight, no_weight
 from powerkmeans.sources.dask import (
     DaskColumn,
@@ -24,12 +25,15 @@ from powerkmeans.sources.dask import (
     with_known_rows,
 )
 from powerkmeans.support.install import needed
+from powerkmeans.support.tensors import foreign_in, is_foreign
 from powerkmeans.support.values import listed, wrong
 from powerkmeans.types import T, Views
 
 
 def with_sources(X: Any) -> Any:
-    """What users pass, with sources in place of what Dask has."""
+    """What users pass, with sources in place of tensors and of what Dask has."""
+    if foreign_in(X) is not None:
+        return _with_tensors(X)
     if isinstance(X, Mapping):  # which a Dataset of xarray is too
         lazy = any(map(is_dask, X.values()))
         return {name: _opened(table, name) for name, table in X.items()} if lazy else X
@@ -38,6 +42,20 @@ def with_sources(X: Any) -> Any:
     if isinstance(X, (list, tuple)) and any(map(is_dask, X)):
         return [_opened(table, f"view_{index}") for index, table in enumerate(X)]
     return X
+
+
+def _with_tensors(X: Any) -> Any:
+    if is_foreign(X):
+        return open_tensor(X, "X")
+    if isinstance(X, Mapping):
+        tables = opened_tables(X.items())
+        check_one_device(tables)
+        return tables
+    if all(len(getattr(one, "shape", ())) == 1 for one in X):  # rows of one table
+        return [numbers_here(row, "X") for row in X]
+    named = opened_tables((f"view_{index}", table) for index, table in enumerate(X))
+    check_one_device(named)
+    return list(named.values())
 
 
 def _opened(table: Any, name: Any) -> Any:

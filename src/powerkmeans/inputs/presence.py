@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerkmeans.inputs.tables import check_same_rows, column_names
+from powerkmeans.inputs.tensors import numbers_here
+from powerkmeans.sources.tensors import is_tensors
 from powerkmeans.support.values import listed, shown
 from powerkmeans.types import Array
 
@@ -19,9 +21,8 @@ ROWS_AT_ONCE = 8192
 def absent_rows(name: str, array: Array, expected: Array) -> Array:
     """Which rows are all NaN; one that is partly NaN or infinite, and expected to be there, is an error."""
     absent = np.zeros(array.shape[0], dtype=bool)
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(np.sum(array.data if hasattr(array, "indptr") else array, dtype=np.float64)):
-            return absent
+    if _sum_is_finite(array):
+        return absent
     for start in range(0, array.shape[0], ROWS_AT_ONCE):
         rows = slice(start, start + ROWS_AT_ONCE)
         n_nan, n_infinite, column = _count_odd(array[rows])
@@ -37,6 +38,13 @@ def absent_rows(name: str, array: Array, expected: Array) -> Array:
                 "A sample has a view whole or not at all: impute the value, or set the whole row to NaN."
             )
     return absent
+
+
+def _sum_is_finite(array: Array) -> bool:
+    if is_tensors(array):
+        return bool(array.tensor.sum(dtype=float).isfinite())
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(np.sum(array.data if hasattr(array, "indptr") else array, dtype=np.float64)))
 
 
 def _count_odd(rows: Array) -> tuple[Array, Array, Array]:
@@ -57,6 +65,7 @@ def check_present(present: Any, tables: dict[str, Any], n_samples: int) -> NDArr
     names = tuple(tables)
     if present is None:
         return np.ones((n_samples, len(names)), dtype=bool)
+    present = numbers_here(present, "present")
     if hasattr(present, "iloc") and len(present) == n_samples:
         check_same_rows({**tables, "present": present})
     labels = column_names(present)

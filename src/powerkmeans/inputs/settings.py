@@ -15,6 +15,7 @@ from powerkmeans.features.kernels import KERNELS
 from powerkmeans.features.maps.exact import PRECOMPUTED
 from powerkmeans.features.maps.registry import MAPS
 from powerkmeans.inputs.metric import COSINE, METRICS
+from powerkmeans.inputs.tensors import numbers_here
 from powerkmeans.objective.membership import MEMBERSHIPS
 from powerkmeans.support.values import (
     POSITIVE,
@@ -279,7 +280,7 @@ def _init(name: str, value: Any) -> Any:
         return word(*INITS)(name, value)
     if not _has_rows(value):
         raise wrong(name, f"one of {listed(INITS)} or an array of centroids", value)
-    return value
+    return numbers_here(value, name)
 
 
 def _verbose(name: str, value: Any) -> int:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array, validate_data
 
+from powerkmeans.features.maps.exact import PRECOMPUTED
 from powerkmeans.features.maps.registry import MAPS
 from powerkmeans.inputs.gaps import telling_of_cells
 from powerkmeans.inputs.kernel_matrices import given_kernels, without_absent
@@ -29,9 +30,11 @@ from powerkmeans.inputs.tables import (
     plain_label,
     take_columns,
 )
+from powerkmeans.inputs.tensors import check_values, numbers_here
 from powerkmeans.inputs.weights import check_enough_rows, check_weight
 from powerkmeans.sources import Source, is_source
 from powerkmeans.sources.dask import is_lazy
+from powerkmeans.sources.tensors import is_tensors
 from powerkmeans.support.values import listed, naming, within_floats
 from powerkmeans.types import Array, Views
 
@@ -58,10 +61,15 @@ def check_single_view(
     may have few rows, and others must be like the first.
     """
     check_no_container(X)
-    X = with_sources(X)
+    given, X = X, with_sources(X)
     dtype = FLOATS if fitting else [estimator._fit.model.dtype]
+    if is_tensors(X) and _is_kernel_matrix(estimator):
+        X = X.read()
+    if is_tensors(X):
+        check_values(X, given)
+        X = X if fitting else X.cast(np.dtype(dtype[0]))
     if is_source(X):
-        _check_source(estimator, X, fitting=fitting)
+        _check_source(estimator, X, fitting=fitting, first=first)
     else:
         reset = fitting if first is None else first
         with within_floats("X"), telling_of_cells(X):
@@ -77,12 +85,20 @@ def check_single_view(
     return Views(("X",), (X,), _weight(sample_weight, (X,), X.dtype if fitting else dtype[0]))
 
 
-def _check_source(estimator: Any, X: Source, *, fitting: bool) -> None:
+def _is_kernel_matrix(estimator: Any) -> bool:
+    """Whether rows are those of a given kernel matrix, which is looked at as a whole."""
+    return isinstance(estimator.kernel, str) and estimator.kernel == PRECOMPUTED
+
+
+def _check_source(estimator: Any, X: Source, *, fitting: bool, first: bool | None = None) -> None:
     """Check the columns of a table on disk; what it holds is checked as it is read."""
-    if fitting:
+    if fitting and first is False:  # a chunk like those before
+        validate_data(estimator, X, reset=False, skip_check_array=True)
+    elif fitting:
         validate_data(estimator, X, reset=True, skip_check_array=True)
         if X.column_names is not None:
             estimator.feature_names_in_ = np.array(X.column_names, dtype=object)
+    if fitting:
         return
     fitted = getattr(estimator, "feature_names_in_", None)
     _check_labels("X", X.column_names, None if fitted is None else tuple(fitted))
@@ -197,7 +213,7 @@ def _check_labels(name: str, found: tuple[Any, ...] | None, expected: tuple[Any,
 
 def split_init(estimator: Any, views: Views, layout: Layout) -> dict[str, Any]:
     """Given centroids as one table per view: in any form that ``X`` may have, or as ``cluster_centers_``."""
-    init, names = estimator.init, views.names
+    init, names = numbers_here(estimator.init, "init"), views.names
     if is_several(init):
         with naming("init"):
             tables = named_tables(init)
@@ -325,10 +341,13 @@ def _check_tables(
             arrays.append(np.broadcast_to(np.zeros((), dtype[0]), (len(mask), widths[name])))
             mask[:, index] = False
             continue
-        if is_source(table):
+        if is_source(table) and not is_tensors(table):
             arrays.append(table)
             continue
-        array = _check_table(estimator, name, table, dtype)
+        if is_tensors(table) and name not in kernels:
+            array = table
+        else:
+            array = _check_table(estimator, name, table.read() if is_tensors(table) else table, dtype)
         array = without_absent(array, mask[:, index], kernels[name]) if name in kernels else array
         mask[:, index] &= ~absent_rows(name, array, mask[:, index])
         arrays.append(array)

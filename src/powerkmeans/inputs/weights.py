@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_array
 
+from powerkmeans.inputs.tensors import numbers_here
 from powerkmeans.support.values import naming, wrong
 from powerkmeans.types import Array
 
@@ -22,7 +23,7 @@ def check_weight(sample_weight: Any, n_samples: int, dtype: Any) -> Array:
     if sample_weight is None:
         return np.ones(n_samples, dtype=dtype)
     with naming("sample_weight"):
-        return _checked_weight(sample_weight, n_samples, dtype)
+        return _checked_weight(numbers_here(sample_weight, "sample_weight"), n_samples, dtype)
 
 
 def _checked_weight(sample_weight: Any, n_samples: int, dtype: Any) -> Array:

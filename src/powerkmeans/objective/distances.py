@@ -30,9 +30,11 @@ def squared_distances(points: Array, rows: Array, xp: Any) -> Array:
 def with_differences(distance: Array, near: Array, rows: Array, points: Array, xp: Any) -> Array:
     """The distances, those that are marked taken anew: expanded squares have lost their digits.
 
-    NumPy takes those alone, in place. Elsewhere, reading which they are would wait for the device; there all are
-    taken, one point at a time, and the marked ones chosen.
+    NumPy takes those alone, in place, and so do tensors in the processor's memory. Elsewhere, reading which they
+    are would wait for the device; there all are taken, one point at a time, and the marked ones chosen.
     """
+    if getattr(distance, "is_cpu", False):
+        return _in_place(distance, near, rows, points, xp)
     if xp is not np:
         exact = [xp.vecdot(rows - points[j, :], rows - points[j, :]) for j in range(points.shape[0])]
         return xp.where(near, xp.stack(exact), distance)
@@ -40,4 +42,12 @@ def with_differences(distance: Array, near: Array, rows: Array, points: Array, x
         samples = np.flatnonzero(near[cluster])
         difference = rows[samples] - points[cluster]
         distance[cluster, samples] = np.vecdot(difference, difference)
+    return distance
+
+
+def _in_place(distance: Array, near: Array, rows: Array, points: Array, xp: Any) -> Array:
+    for cluster in xp.nonzero(xp.any(near, axis=1))[0].tolist():
+        samples = xp.nonzero(near[cluster, :])[0]
+        difference = xp.take(rows, samples, axis=0) - points[cluster, :]
+        distance[cluster, samples] = xp.vecdot(difference, difference)
     return distance

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from powerkmeans.inputs.tensors import numbers_here
 from powerkmeans.report.facts import gather
 from powerkmeans.report.files import check_links
 from powerkmeans.report.markup import plain_text
@@ -111,7 +113,8 @@ def write_page(path: str | os.PathLike[str], estimator: Any, X: Any, given: Give
     title, path = _TEXT_OR_NONE("title", page.title), check_path("path", path)
     free_target(path, overwrite=page.overwrite)  # told before any work is done
     links = check_links(page.files, path)
-    facts = gather(open_model(estimator, X, given), page.present, page.noise_threshold, links)
+    X, original = numbers_here(X, "X"), numbers_here(given.original, "original")
+    facts = gather(open_model(estimator, X, replace(given, original=original)), page.present, page.noise_threshold, links)
     heading = "Clusters found by powerkmeans" if title is None else plain_text(title)
     content = render(facts, heading).encode()
     with replacing(path, overwrite=page.overwrite) as stream, explained(path):

@@ -12,7 +12,9 @@ from scipy import sparse
 
 from powerkmeans.sources.dask import are_lazy, join_lazy
 from powerkmeans.sources.source import Source, TableFacts, is_source
+from powerkmeans.sources.tensors import is_tensors
 from powerkmeans.support.absent import zero_where_absent
+from powerkmeans.support.tensors import torch_module
 from powerkmeans.types import Views
 
 
@@ -30,7 +32,7 @@ class JoinedSource(Source):
         super().__init__(TableFacts("views", (n_rows, width), dtype, (), None, {}, None))
         self.parts = arrays
         self._present = np.ones((n_rows, len(arrays)), dtype=bool) if present is None else present
-        self.held = not any(map(is_source, arrays))
+        self.held = all(part.held for part in filter(is_source, arrays))
 
     def blocks(self, n_rows: int, present: NDArray[np.bool_] | None = None) -> Generator[Any, None, None]:
         """Yield consecutive blocks of rows; ``present`` is that of the parts, which they were joined with."""
@@ -38,6 +40,22 @@ class JoinedSource(Source):
             readers = [stack.enter_context(closing(self._reader(v, n_rows))) for v in range(len(self.parts))]
             for index, rows in enumerate(zip(*readers, strict=True)):
                 yield self._joined(rows, self._present[index * n_rows : (index + 1) * n_rows])
+
+    def device_blocks(self, n_rows: int, present: NDArray[np.bool_] | None = None) -> Iterator[Any]:
+        """Yield the same where tensors are, if there are any among the parts."""
+        device = next((part.device for part in self.parts if is_tensors(part)), None)
+        if device is None:
+            yield from self.blocks(n_rows)
+            return
+        torch = torch_module()
+        with ExitStack() as stack:
+            readers = [stack.enter_context(closing(self._reader(v, n_rows, True))) for v in range(len(self.parts))]
+            for index, rows in enumerate(zip(*readers, strict=True)):
+                marks = self._present[index * n_rows : (index + 1) * n_rows]
+                parts = [zero_where_absent(_dense(part), marks[:, view]) for view, part in enumerate(rows)]
+                dtype = getattr(torch, self.dtype.name)
+                placed = [torch.as_tensor(part, dtype=dtype, device=device) for part in (*parts, marks)]
+                yield torch.cat(placed, dim=1)
 
     def take(self, rows: NDArray[np.intp], present: NDArray[np.bool_] | None = None) -> Any:
         """Single rows."""
@@ -52,10 +70,10 @@ class JoinedSource(Source):
         for part in filter(is_source, self.parts):
             part.check_unchanged()
 
-    def _reader(self, view: int, n_rows: int) -> Generator[Any, None, None]:
+    def _reader(self, view: int, n_rows: int, on_device: bool = False) -> Generator[Any, None, None]:
         part = self.parts[view]
         if is_source(part):
-            yield from part.blocks(n_rows, self._present[:, view])
+            yield from (part.device_blocks if on_device else part.blocks)(n_rows, self._present[:, view])
         else:
             yield from (part[start : start + n_rows] for start in range(0, self.shape[0], n_rows))
 
@@ -71,6 +89,10 @@ class JoinedSource(Source):
 
     def _take(self, rows: NDArray[np.intp]) -> Any:
         return self.take(rows)
+
+
+def _dense(rows: Any) -> Any:
+    return rows.toarray() if hasattr(rows, "toarray") else rows
 
 
 def view_offsets(table: Any) -> tuple[int, ...]:

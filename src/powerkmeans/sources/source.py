@@ -112,6 +112,10 @@ class Source(ABC):
         self.check_unchanged()
         return read_ahead(self._checked_blocks(min(int(n_rows), self.shape[0]), present))
 
+    def device_blocks(self, n_rows: int, present: NDArray[np.bool_] | None = None) -> Iterator[Any]:
+        """Yield the same blocks where the rows are, if that is a device with arrays of its own."""
+        return self.blocks(n_rows, present)
+
     def take(self, rows: NDArray[np.intp], present: NDArray[np.bool_] | None = None) -> NDArray[Any]:
         """Read the given rows, which ascend and do not repeat; those not ``present`` may hold anything."""
         wanted = self._checked_rows(rows)

@@ -34,7 +34,24 @@ def unit_rows(rows: Array) -> Array:
     multiples of each other. Squares are added in float64 by the order of the columns, to which zeros add nothing:
     neither how rows are stored nor how they are cut into blocks matters. What is not finite does not become so.
     """
-    return _unit_csr(rows) if hasattr(rows, "indptr") else _unit_dense(rows)
+    if hasattr(rows, "indptr"):
+        return _unit_csr(rows)
+    return _unit_dense(rows) if isinstance(rows, np.ndarray) else _unit_tensor(rows)
+
+
+def _unit_tensor(rows: Any) -> Any:
+    """The same of a tensor, to the last bit: squares are added one by one."""
+    largest = rows.abs().amax(dim=1, keepdim=True)
+    unit = rows / largest.where(largest > 0, 1)
+    squares = unit.new_zeros(len(unit), dtype=float)
+    for column in unit.T:
+        squares += column.double() ** 2
+    squares = squares.where(squares > 0, 1)
+    if squares.is_cpu:  # where PyTorch's roots are off by a bit now and then
+        np.sqrt(squares.numpy(), out=squares.numpy())
+    else:
+        squares.sqrt_()
+    return (unit.double() / squares[:, None]).to(rows.dtype)
 
 
 def _unit_dense(rows: NDArray[Any]) -> NDArray[Any]:

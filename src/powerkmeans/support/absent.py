@@ -12,6 +12,9 @@ def zero_where_absent(rows: Array, present: Array) -> Array:
     xp = array_namespace(present)
     if xp is np and np.all(present):
         return rows
+    if xp is np and not isinstance(rows, np.ndarray) and not hasattr(rows, "indptr"):  # a tensor
+        xp = array_namespace(rows)
+        present = xp.asarray(present, device=rows.device)
     if hasattr(rows, "indptr"):
         kept = rows.copy()
         kept.data = np.where(np.repeat(present, np.diff(rows.indptr)), rows.data, 0)

@@ -14,7 +14,7 @@ from powerkmeans.cli.memory import duration, size
 from powerkmeans.cli.modelling import fitted
 from powerkmeans.cli.terminal import Terminal, facts, heading
 from powerkmeans.compute.blocks import BLOCK_BYTES
-from powerkmeans.compute.options import engine_options
+from powerkmeans.compute.options import kept_here
 from powerkmeans.compute.rows import BYTES_PER_LABEL, kept_bytes
 from powerkmeans.compute.sampling import HELD
 from powerkmeans.estimators import KernelPowerKMeans, MultiViewPowerKMeans
@@ -25,7 +25,7 @@ from powerkmeans.fitting.samples import START_ROWS
 from powerkmeans.fitting.task import SAMPLE_BYTES
 from powerkmeans.inputs.settings import AUTO
 from powerkmeans.preparing.prepared import rows_of
-from powerkmeans.support.memory import available_memory, can_keep
+from powerkmeans.support.memory import available_memory
 
 # rows of the first probe, at least so many and so many per cluster; the second has that many times as many
 _PROBE_ROWS, _PROBE_PER_CLUSTER, _LARGER = 1000, 20, 4
@@ -156,7 +156,7 @@ def _feature_bytes(model: Any, n: int, engine: Any) -> tuple[int, bool]:
     if found.problem.dual:
         return 8 * n * n, False
     needed = kept_bytes(n, found.problem.splits[-1], len(found.maps), found.dtype.itemsize)
-    kept = can_keep(needed, engine_options(engine).memory_budget)
+    kept = kept_here(needed, engine)
     return needed if kept else BYTES_PER_LABEL * n, kept
 
 

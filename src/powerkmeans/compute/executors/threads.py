@@ -13,6 +13,7 @@ import numpy as np
 
 from powerkmeans.compute.blas import single_threaded_blas
 from powerkmeans.compute.blocks import StoredBlocks
+from powerkmeans.support.memory import GIB, can_keep
 from powerkmeans.types import Block, Blocks, P, T
 
 # blocks per thread that are read before they are needed
@@ -30,6 +31,14 @@ class Threads:
     @property
     def xp(self) -> Any:
         return np
+
+    @property
+    def block_bytes(self) -> int | None:
+        return None
+
+    def room_for(self, n_bytes: int, budget: int | None) -> bool:
+        """Whether so many bytes may be kept in memory."""
+        return can_keep(n_bytes, GIB if budget is None else budget)
 
     def place(self, inputs: P) -> P:
         """Rows and parameters are in one memory."""

@@ -18,6 +18,7 @@ from powerkmeans.features.maps.packing import ArrayEntry, Packing, PlainEntry
 from powerkmeans.features.pairs import as_dense
 from powerkmeans.support.memory import GIB, KERNEL_ROWS, available_memory
 from powerkmeans.support.precision import HALF_THE_DIGITS
+from powerkmeans.support.tensors import on_host
 from powerkmeans.types import Array, Float64Array, array_namespace
 
 PRECOMPUTED = "precomputed"
@@ -167,9 +168,11 @@ class ExactMap(BaseMap):
 
     def _found_by_key(self, values: Array, present: Array | None) -> Array:
         """``k(x, x)`` of training samples, known by the bytes of their rows, which only the host can look at."""
-        found = dict(zip(self.keys.tolist(), self.diagonal.tolist(), strict=True))
-        self_kernel = np.array([found.get(key, np.nan) for key in row_keys(values).tolist()])
-        return self_kernel if present is None else np.where(present, self_kernel, 0.0)
+        keys, diagonal, rows = (on_host(array) for array in (self.keys, self.diagonal, values))
+        found = dict(zip(keys.tolist(), diagonal.tolist(), strict=True))
+        self_kernel = np.array([found.get(key, np.nan) for key in row_keys(rows).tolist()])
+        self_kernel = self_kernel if present is None else np.where(on_host(present), self_kernel, 0.0)
+        return array_namespace(values).asarray(self_kernel, device=values.device)
 
 
 @dataclass(frozen=True)
@@ -211,11 +214,12 @@ class CentredKernel(CentredMap):
 
     def _with_bounds(self, squared: Array, rows: Array, start: int) -> Array:
         """Squared lengths with something large for those that are not known, or an error if they matter."""
-        unknown = np.isnan(squared)
-        if np.any(unknown) and not self.base.order_only:
-            raise unknown_length(start + int(np.flatnonzero(unknown)[0]))
+        xp = array_namespace(rows)
+        unknown = xp.isnan(squared)
+        if not self.base.order_only and xp.any(unknown):
+            raise unknown_length(start + int(xp.argmax(xp.astype(unknown, xp.int8))))
         # no centroid is nearer to it than this keeps positive: coefficients add up to one
-        return np.where(unknown, 4 * np.max(np.abs(rows), axis=1), squared)
+        return xp.where(unknown, 4 * xp.max(xp.abs(rows), axis=1), squared)
 
     def for_new(self, *, order_only: bool = False) -> CentredKernel:
         """The same map for samples that need not be the training ones."""

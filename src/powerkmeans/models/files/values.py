@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from powerkmeans.models.files.flaws import Flaw
+from powerkmeans.support.tensors import on_host
 from powerkmeans.types import Array
 
 _INFINITE = ("inf", "-inf", "nan")
@@ -16,6 +17,7 @@ _INFINITE = ("inf", "-inf", "nan")
 
 def packed(value: Any, arrays: dict[str, Array]) -> Any:
     """A value as JSON has it; numeric arrays inside go to ``arrays``, under a number."""
+    value = on_host(value)
     if isinstance(value, Mapping):
         return {"dict": {key: packed(item, arrays) for key, item in value.items()}}
     if isinstance(value, slice):

@@ -1,0 +1,276 @@
+"""Everything on a graphics card, checked and timed in one call; results as JSON lines beside printed tables.
+
+python -m benchmarks.gpu [--rows 10000000] [--parts passes,odd,fits,bits] [--out benchmarks/results/gpu.jsonl]
+
+passes : one pass at two shapes, in every precision: event timings, the median of ten, beside the time that reading
+    the features once takes, a hard iteration of flash-kmeans on the same rows where that package is installed, the
+    error of the moments against float64, and the share of labels that are others than those of float64
+odd : kernels at odd shapes against float64
+fits : a whole default fit and predict from host memory, beside flash-kmeans (best of ten) and a tenth on the CPU
+bits : twenty fits with one seed, and labels against those of the CPU
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from powerkmeans import KernelPowerKMeans
+from powerkmeans.compute.executors.torch import Torch
+from powerkmeans.compute.triton import launches
+from powerkmeans.compute.triton.passes import PARTS
+from powerkmeans.compute.triton.planes import OCTET, PlaneBlocks
+from powerkmeans.engines import TorchOptions
+from powerkmeans.objective.block import PassInput, prepare
+from powerkmeans.objective.membership import Fuzzy, Possibilistic
+from powerkmeans.types import Block, Parameters, Problem
+
+_CHUNK = 2**20
+_SHAPES = ((216, 10), (256, 100), (11, 10))
+_ODD = ((2, 1, 1), (1000, 1, 2), (5000, 257, 17), (3001, 40, 100), (4097, 700, 5), (2000, 33, 1000))
+
+
+def main() -> None:
+    torch = __import__("torch")
+    options = _options()
+    made = {"date": datetime.now(UTC).date().isoformat(), "device": torch.cuda.get_device_name()}
+    made |= {"torch": torch.__version__, "triton": __import__("triton").__version__}
+    for part in options.parts.split(","):
+        for row in {"passes": _passes, "odd": _odd, "fits": _fits, "bits": _bits}[part](torch, options.rows):
+            print("  ".join(f"{name} {_shown(value)}" for name, value in row.items()), flush=True)
+            with Path(options.out).open("a") as file:
+                file.write(json.dumps(made | {"part": part} | row) + "\n")
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--parts", default="odd,passes,fits,bits")
+    parser.add_argument("--out", default="benchmarks/results/gpu.jsonl")
+    return parser.parse_args()
+
+
+def _shown(value: Any) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def milliseconds(function: Callable[[], object], torch: Any, repeats: int = 10) -> float:
+    """The median, by the card's own clock."""
+    function()
+    times = []
+    for _ in range(repeats):
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        start.record()
+        function()
+        end.record()
+        torch.cuda.synchronize()
+        times.append(start.elapsed_time(end))
+    return float(np.median(times))
+
+
+def mixture(n: int, p: int, k: int, torch: Any, spread: float = 2.0) -> tuple[Any, Any]:
+    """Rows of a mixture less their mean, and its centres, on the card."""
+    draw = torch.Generator("cuda").manual_seed(n + p + k)
+    centers = spread * torch.randn((k, p), device="cuda", generator=draw)
+    rows = torch.empty((n, p), device="cuda")
+    for start in range(0, n, _CHUNK):
+        part = rows[start : start + _CHUNK]
+        which = torch.randint(0, k, (len(part),), device="cuda", generator=draw)
+        part[:] = centers[which] + torch.randn(part.shape, device="cuda", generator=draw)
+    mean = rows.mean(dim=0)
+    rows -= mean
+    return rows, centers - mean
+
+
+def problem_at(points: Any, membership: Any, s: float) -> PassInput:
+    """What a pass is given where centroids are at ``points``."""
+    p = points.shape[1]
+    problem = Problem(membership, (0, p), np.array([float(p)]), np.ones(1))
+    return prepare(Parameters(points.double().cpu().numpy(), np.ones(1)), s, problem, np.dtype(np.float32))
+
+
+def held_as(rows: Any, weight: Any, precision: str, torch: Any) -> PlaneBlocks:
+    parts = range(0, len(rows), _CHUNK)
+    blocks = (Block(i, (rows[i : i + _CHUNK],), (), weight[i : i + _CHUNK]) for i in parts)
+    return PlaneBlocks(blocks, len(rows), PARTS[precision][0], torch)
+
+
+def given_to(held: PlaneBlocks, inputs: PassInput, precision: str, torch: Any) -> launches.Given:
+    centers = np.ascontiguousarray(inputs.projections[0].T / -2)
+    padded = np.pad(centers, ((0, 0), (0, -centers.shape[1] % OCTET)))
+    there = Torch("cuda").place((padded, np.ascontiguousarray(inputs.center_norms[0][:, 0])))
+    return launches.Given(inputs, held, *there, PARTS[precision][1], torch)
+
+
+def in_double(rows: Any, weight: Any, points: Any, inputs: PassInput, torch: Any) -> tuple[Any, Any]:
+    """The moments and the labels, in float64."""
+    centers, moment, labels = points.double(), 0.0, []
+    for start in range(0, len(rows), _CHUNK // 4):
+        x, v = rows[start : start + _CHUNK // 4].double(), weight[start : start + _CHUNK // 4].double()
+        distance = torch.cdist(x, centers, compute_mode="donot_use_mm_for_euclid_dist").square()
+        moment = moment + (_pulls(distance, inputs, torch) * v[:, None]).T @ x
+        labels.append(distance.argmin(dim=1))
+    return moment, torch.cat(labels)
+
+
+def _pulls(distance: Any, inputs: PassInput, torch: Any) -> Any:
+    degree = 1 / (1 + distance / inputs.references[0]) if inputs.membership.bounded else torch.ones_like(distance)
+    y = degree**2 * distance + (1 - degree) ** 2 * inputs.references[0]
+    smallest = y.min(dim=1, keepdim=True).values
+    if inputs.s == -np.inf:
+        tied = (y == smallest).double()
+        return tied / tied.sum(dim=1, keepdim=True) * degree**2
+    ratio = torch.where(y == 0, torch.ones_like(y), smallest / y)
+    powers = ratio ** (-inputs.s)
+    total = powers.sum(dim=1, keepdim=True)
+    return powers * ratio * ((total / y.shape[1]) ** (1 / inputs.s) / total) * degree**2
+
+
+def _labels(held: PlaneBlocks, points: Any, torch: Any) -> Any:
+    return torch.cat([torch.cdist(block.views[0].double(), points.double()).argmin(dim=1) for block in held.read()])
+
+
+def _passes(torch: Any, n: int) -> Iterator[dict[str, Any]]:
+    for p, k in _SHAPES:
+        rows, centers = mixture(n, p, k, torch)
+        points = centers + torch.randn(centers.shape, device="cuda") / 2
+        weight, inputs = torch.rand(n, device="cuda") + 0.5, problem_at(points, Fuzzy(), -5.0)
+        truth, labels = in_double(rows, weight, points, inputs, torch)
+        flash = _flash_iteration(rows, points, torch)
+        for precision in PARTS:
+            held = held_as(rows, weight, precision, torch)
+            given = given_to(held, inputs, precision, torch)
+            sums = launches.run(given)
+            limit = milliseconds(lambda held=held: held.planes.view(torch.int32).amax(), torch)
+            changed = (_labels(held, points, torch) != labels).double().mean()
+            yield {
+                "n": n, "p": p, "k": k, "precision": precision, "careful": held.careful,
+                "ms": milliseconds(lambda given=given: launches.run(given), torch),
+                "read_once_ms": limit,
+                "flash_kmeans_ms": flash[precision == "bfloat16"],
+                "moment_error": float((sums.moment - truth).norm() / truth.norm()),
+                "labels_changed": float(changed),
+            }  # fmt: skip
+            del held, given
+        del rows
+        torch.cuda.empty_cache()
+
+
+def _flash_iteration(rows: Any, points: Any, torch: Any) -> tuple[float | None, float | None]:
+    """Milliseconds of a hard iteration of flash-kmeans, in float32 and in bfloat16."""
+    if find_spec("flash_kmeans") is None:
+        return None, None
+    from flash_kmeans.kmeans_triton_impl import _euclid_iter  # noqa: PLC0415
+
+    times = []
+    for kind in (torch.float32, torch.bfloat16):
+        x, c = rows.to(kind)[None], points.to(kind)[None].contiguous()
+        squares = torch.cat([part.square().sum(dim=-1) for part in x[0].split(_CHUNK)])[None].to(kind)
+        times.append(milliseconds(lambda x=x, squares=squares, c=c: _euclid_iter(x, squares, c), torch))
+    return times[0], times[1]
+
+
+def _odd(torch: Any, _: int) -> Iterator[dict[str, Any]]:
+    for n, p, k in _ODD:
+        for membership in (Fuzzy(), Possibilistic()):
+            for s in (-np.inf, -5.0, -0.5) if k < 1000 else (-5.0,):  # many clusters take long to compile
+                rows, centers = mixture(n, p, k, torch)
+                points, weight = centers + 0.1, torch.rand(n, device="cuda") + 0.5
+                inputs = problem_at(points, membership, s)
+                truth = in_double(rows, weight, points, inputs, torch)[0]
+                errors = {}
+                for precision in PARTS:
+                    held = held_as(rows, weight, precision, torch)
+                    found = launches.run(given_to(held, inputs, precision, torch)).moment
+                    errors[precision] = float((found - truth).norm() / truth.norm())
+                yield {"n": n, "p": p, "k": k, "membership": membership.name, "s": str(s)} | errors
+
+
+def _timed(function: Callable[[], Any], torch: Any) -> tuple[float, Any]:
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    result = function()
+    torch.cuda.synchronize()
+    return time.perf_counter() - start, result
+
+
+def _hard_cost(rows: Any, labels: Any, k: int, torch: Any) -> float:
+    """Squared distances to the means of labels, over all rows, in float64."""
+    labels = torch.as_tensor(labels, device="cuda").long()
+    sums = torch.zeros((k, rows.shape[1]), dtype=torch.float64, device="cuda")
+    squares = 0.0
+    for start in range(0, len(rows), _CHUNK):
+        x = rows[start : start + _CHUNK].double()
+        sums += torch.nn.functional.one_hot(labels[start : start + _CHUNK], k).double().T @ x
+        squares += float(x.square().sum())
+    counts = torch.bincount(labels, minlength=k).clamp_min(1).double()
+    return squares - float((sums.square().sum(dim=1) / counts).sum())
+
+
+def _fits(torch: Any, n: int) -> Iterator[dict[str, Any]]:
+    d, k = 64, 10
+    rows, _ = mixture(n, d, k, torch, spread=1.0)
+    host = rows.cpu().numpy()
+    kinds = {"default": {}, "identity": {"feature_map": "identity"}, "rff": {"feature_map": "rff"}}
+    for name, settings in kinds.items():
+        KernelPowerKMeans(k, random_state=1, engine=TorchOptions("cuda"), **settings).fit(host[:20_000])  # compiled
+        torch.cuda.reset_peak_memory_stats()
+        model = KernelPowerKMeans(k, random_state=0, engine=TorchOptions("cuda"), **settings)
+        seconds, _ = _timed(lambda model=model: model.fit(host), torch)
+        peak = torch.cuda.max_memory_allocated() - rows.nbytes
+        answer, _ = _timed(lambda model=model: model.predict(host), torch)
+        on_card, _ = _timed(lambda name=settings: KernelPowerKMeans(k, random_state=0, **name).fit(rows), torch)
+        tenth = KernelPowerKMeans(k, random_state=0, **settings)
+        cpu, _ = _timed(lambda tenth=tenth: tenth.fit(host[: n // 10]), torch)
+        yield {
+            "method": name, "n": n, "d": d, "k": k, "fit_s": seconds, "fit_tensor_s": on_card, "predict_s": answer,
+            "cpu_tenth_s": cpu, "hard_cost": _hard_cost(rows, model.labels_, k, torch), "iterations": model.n_iter_,
+            "peak_over_input": peak / host.nbytes,
+        }  # fmt: skip
+    if find_spec("flash_kmeans") is not None:
+        yield _flash_fit(rows, k, torch)
+
+
+def _flash_fit(rows: Any, k: int, torch: Any) -> dict[str, Any]:
+    """The best of ten, as k-means is run."""
+    from flash_kmeans import batch_kmeans_Euclid  # noqa: PLC0415
+
+    batch_kmeans_Euclid(rows[None, :100_000], k, max_iters=3)
+    costs, start = [], time.perf_counter()
+    for _ in range(10):
+        labels = batch_kmeans_Euclid(rows[None], k, max_iters=100, tol=1e-4)[0]
+        torch.cuda.synchronize()
+        costs.append((time.perf_counter() - start, _hard_cost(rows, labels[0], k, torch)))
+        start = time.perf_counter()
+    times, values = np.array(costs).T
+    return {
+        "method": "flash-kmeans, best of ten", "n": len(rows), "d": rows.shape[1], "k": k,
+        "fit_tensor_s": float(times.sum()), "hard_cost": float(values.min()), "worst_hard_cost": float(values.max()),
+    }  # fmt: skip
+
+
+def _bits(torch: Any, n: int) -> Iterator[dict[str, Any]]:
+    rows, _ = mixture(n // 20, 64, 10, torch, spread=0.5)
+    host = rows.cpu().numpy()
+    for name in ("auto", "identity", "rff"):
+        fits = [KernelPowerKMeans(10, feature_map=name, random_state=0).fit(rows) for _ in range(20)]
+        same = all(np.array_equal(fit.cluster_centers_, fits[0].cluster_centers_) for fit in fits)
+        here = KernelPowerKMeans(10, feature_map=name, random_state=0).fit(host)
+        yield {
+            "feature_map": name, "n": n // 20, "fits": 20, "same_bits": same,
+            "labels_unlike_cpu": float(np.mean(here.labels_ != fits[0].labels_)),
+            "objective_ratio": float(fits[0].objective_ / here.objective_),
+        }  # fmt: skip
+
+
+if __name__ == "__main__":
+    sys.exit(main())

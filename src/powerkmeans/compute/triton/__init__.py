@@ -1,0 +1,1 @@
+"""Passes written in Triton, for graphics cards."""

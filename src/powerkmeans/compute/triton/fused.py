@@ -1,0 +1,134 @@
+"""One pass over features in one kernel: each number is read once, and all sums stay on the chip until the end.
+
+Programs stay; each takes tiles of rows in turn and keeps sums in registers. Every few tiles it writes them to a slot
+of their own, and the slots are added in float64 in a fixed order: no atomics, so the same bits in every run. The
+tiles are few because tensor cores round their sums down.
+
+Features come in planes of sixteen bits, which tensor cores take from shared memory in both directions, as the two
+products of a pass need: a number is the sum of its planes, ``x = x0 + x1`` to 2^-18, in the four bytes of single
+precision. Centroids and pulls are split likewise, and of products of parts those that are rounding are left out.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from powerkmeans.compute.triton.equations import pulls
+from powerkmeans.compute.triton.tiles import by_differences, in_parts, product
+
+
+@triton.jit
+def fused_pass(
+    tiles,
+    rows,
+    norms,
+    weights,
+    centers,
+    split_centers,
+    center_norms,
+    moments,
+    tallies,
+    n_rows,
+    octets,
+    plane,
+    n_clusters,
+    reference,
+    s,
+    fuzziness,
+    near_share,
+    BOUNDED: tl.constexpr,
+    SQUARE: tl.constexpr,
+    HARD: tl.constexpr,
+    GENTLE: tl.constexpr,
+    STEEP: tl.constexpr,
+    CAREFUL: tl.constexpr,
+    ROW_PARTS: tl.constexpr,
+    PULL_PARTS: tl.constexpr,
+    ROWS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+    CLUSTERS: tl.constexpr,
+    FLUSH: tl.constexpr,
+    STAGES: tl.constexpr,
+    EMULATED: tl.constexpr,
+):
+    """The sums of ``objective.block.block_statistics`` for one view, from centred features.
+
+    tiles : descriptor of ``rows`` as one table, by tiles of (ROWS, COLUMNS)
+    rows : (ROW_PARTS, n_rows, 8 octets) of sixteen bits, ``plane`` numbers apart; eight are read at once
+    centers : (n_clusters, 8 octets)
+    split_centers : (2, COLUMNS, CLUSTERS) of sixteen bits, zero beyond columns and clusters
+    moments : (slots, COLUMNS, CLUSTERS), one slot for FLUSH tiles of a program
+    tallies : (slots, 7, CLUSTERS): mass, scatter, residual, sizes, loss, hard cost, and how many distances have lost
+        digits, which a CAREFUL pass takes from differences instead
+    """
+    program = tl.program_id(0)
+    column, cluster = tl.arange(0, COLUMNS), tl.arange(0, CLUSTERS)
+    valid = (cluster < n_clusters)[None, :]
+    place = split_centers + column[:, None] * CLUSTERS + cluster[None, :]
+    c0, c1 = tl.load(place), tl.load(place + COLUMNS * CLUSTERS)
+    center_norm = tl.load(center_norms + cluster, mask=cluster < n_clusters, other=float("inf"))
+    n_tiles = tl.cdiv(n_rows, ROWS)
+    step = tl.num_programs(0)
+    for first in tl.range(program, n_tiles, step * FLUSH):
+        moment = tl.zeros((COLUMNS, CLUSTERS), tl.float32)
+        mass = tl.zeros((ROWS, CLUSTERS), tl.float32)
+        scatter = tl.zeros((ROWS, CLUSTERS), tl.float32)
+        residue = tl.zeros((ROWS, CLUSTERS), tl.float32)
+        sizes = tl.zeros((ROWS, CLUSTERS), tl.float32)
+        doubtful = tl.zeros((ROWS, CLUSTERS), tl.float32)
+        loss = tl.zeros((ROWS,), tl.float32)
+        hard = tl.zeros((ROWS,), tl.float32)
+        for tile in tl.range(first, tl.minimum(first + step * FLUSH, n_tiles), step, num_stages=STAGES):
+            row = tile * ROWS + tl.arange(0, ROWS)
+            there = row < n_rows
+            x0 = tiles.load([tile * ROWS, 0])
+            inner = tl.zeros((ROWS, CLUSTERS), tl.float32)
+            if ROW_PARTS == 2:
+                x1 = tiles.load([n_rows + tile * ROWS, 0])
+                inner = product(x1, c0, inner, EMULATED)
+            inner = product(x0, c1, inner, EMULATED)
+            inner = product(x0, c0, inner, EMULATED)
+            norm = tl.load(norms + row, mask=there, other=0.0)
+            weight = tl.load(weights + row, mask=there, other=0.0)
+            scale = norm[:, None] + center_norm[None, :]
+            distance = tl.maximum(scale - 2.0 * inner, 0.0)
+            near = (distance < near_share * scale) & there[:, None]
+            if CAREFUL:
+                if tl.max(tl.max(near.to(tl.int32), 1), 0) > 0:
+                    distance = by_differences(
+                        rows, plane, row, there, centers, octets * 8, n_clusters, near, distance,
+                        ROW_PARTS, ROWS, COLUMNS, CLUSTERS,
+                    )  # fmt: skip
+            doubtful += tl.where(near, 1.0, 0.0)
+            nearest = tl.min(distance, 1)
+            pull, residual, mean = pulls(
+                distance, reference, valid, s, fuzziness, n_clusters, BOUNDED, SQUARE, HARD, GENTLE, STEEP, EMULATED
+            )
+            pull *= weight[:, None]
+            g0, g1 = in_parts(pull)
+            if PULL_PARTS == 1:
+                pull = g0.to(tl.float32)
+            if ROW_PARTS == 2:
+                moment = product(tl.trans(x1), g0, moment, EMULATED)
+            if PULL_PARTS == 2:
+                moment = product(tl.trans(x0), g1, moment, EMULATED)
+            moment = product(tl.trans(x0), g0, moment, EMULATED)
+            mass += pull
+            scatter += tl.where(valid, pull * distance, 0.0)
+            if BOUNDED:
+                residue += residual * weight[:, None]
+            sizes += tl.where(distance == nearest[:, None], weight[:, None], 0.0)
+            loss += mean * weight
+            hard += nearest * weight
+        slot = first // step // FLUSH * step + program
+        own = moments + slot.to(tl.int64) * COLUMNS * CLUSTERS + column[:, None] * CLUSTERS + cluster[None, :]
+        tl.store(own, moment)
+        tally = tallies + slot * 7 * CLUSTERS + cluster
+        tl.store(tally, tl.sum(mass, 0))
+        tl.store(tally + CLUSTERS, tl.sum(scatter, 0))
+        tl.store(tally + 2 * CLUSTERS, tl.sum(residue, 0))
+        tl.store(tally + 3 * CLUSTERS, tl.sum(sizes, 0))
+        tl.store(tally + 4 * CLUSTERS, tl.where(cluster == 0, tl.sum(loss, 0), 0.0))
+        tl.store(tally + 5 * CLUSTERS, tl.where(cluster == 0, tl.sum(hard, 0), 0.0))
+        tl.store(tally + 6 * CLUSTERS, tl.sum(doubtful, 0))

@@ -1,0 +1,147 @@
+"""One pass in two kernels, for more columns and clusters than one keeps on the chip.
+
+The first gives every row's pulls, the second multiplies them with the rows. Both work on the same few thousand rows
+at a time, so that the second finds rows and pulls in the device's cache.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from powerkmeans.compute.triton.equations import pulls
+from powerkmeans.compute.triton.tiles import by_differences, in_parts, product
+
+
+@triton.jit
+def row_pulls(
+    tiles,
+    points,
+    rows,
+    norms,
+    weights,
+    centers,
+    center_norms,
+    pulled,
+    tallies,
+    first,
+    end,
+    n_rows,
+    count,
+    octets,
+    plane,
+    height,
+    n_clusters,
+    reference,
+    s,
+    fuzziness,
+    near_share,
+    BOUNDED: tl.constexpr,
+    SQUARE: tl.constexpr,
+    HARD: tl.constexpr,
+    GENTLE: tl.constexpr,
+    STEEP: tl.constexpr,
+    CAREFUL: tl.constexpr,
+    ROW_PARTS: tl.constexpr,
+    PULL_PARTS: tl.constexpr,
+    ROWS: tl.constexpr,
+    WIDTH: tl.constexpr,
+    CLUSTERS: tl.constexpr,
+    STAGES: tl.constexpr,
+    EMULATED: tl.constexpr,
+):
+    """The pulls of rows ``first`` to ``end``, in parts, and their sums.
+
+    points : descriptor of the centroids' parts, (2 height, CLUSTERS), by tiles of (WIDTH, CLUSTERS)
+    pulled : (PULL_PARTS, count, CLUSTERS); ``count``, a multiple of ROWS, are at least as many rows
+    tallies : (tiles of rows, 7, CLUSTERS), as in ``fused_pass``
+    """
+    program = tl.program_id(0)
+    cluster = tl.arange(0, CLUSTERS)
+    valid = (cluster < n_clusters)[None, :]
+    center_norm = tl.load(center_norms + cluster, mask=cluster < n_clusters, other=float("inf"))
+    start = first + program * ROWS
+    row = start + tl.arange(0, ROWS)
+    there = row < end
+    inner = tl.zeros((ROWS, CLUSTERS), tl.float32)
+    for column in tl.range(0, octets * 8, WIDTH, num_stages=STAGES):
+        x0 = tiles.load([start, column])
+        c0 = points.load([column, 0])
+        c1 = points.load([height + column, 0])
+        part = tl.zeros((ROWS, CLUSTERS), tl.float32)
+        if ROW_PARTS == 2:
+            x1 = tiles.load([n_rows + start, column])
+            part = product(x1, c0, part, EMULATED)
+        part = product(x0, c1, part, EMULATED)
+        inner += product(x0, c0, part, EMULATED)
+    norm = tl.load(norms + row, mask=there, other=0.0)
+    weight = tl.load(weights + row, mask=there, other=0.0)
+    scale = norm[:, None] + center_norm[None, :]
+    distance = tl.maximum(scale - 2.0 * inner, 0.0)
+    near = (distance < near_share * scale) & there[:, None]
+    if CAREFUL:
+        if tl.max(tl.max(near.to(tl.int32), 1), 0) > 0:
+            distance = by_differences(
+                rows, plane, row, there, centers, octets * 8, n_clusters, near, distance,
+                ROW_PARTS, ROWS, WIDTH, CLUSTERS,
+            )  # fmt: skip
+    nearest = tl.min(distance, 1)
+    pull, residual, mean = pulls(
+        distance, reference, valid, s, fuzziness, n_clusters, BOUNDED, SQUARE, HARD, GENTLE, STEEP, EMULATED
+    )
+    pull *= weight[:, None]
+    g0, g1 = in_parts(pull)
+    place = pulled + (program * ROWS + tl.arange(0, ROWS))[:, None].to(tl.int64) * CLUSTERS + cluster[None, :]
+    tl.store(place, g0)
+    if PULL_PARTS == 2:
+        tl.store(place + count * CLUSTERS, g1)
+    else:
+        pull = g0.to(tl.float32)
+    tally = tallies + program * 7 * CLUSTERS + cluster
+    tl.store(tally, tl.sum(pull, 0))
+    tl.store(tally + CLUSTERS, tl.sum(tl.where(valid, pull * distance, 0.0), 0))
+    tl.store(tally + 2 * CLUSTERS, tl.sum(residual * weight[:, None], 0))
+    tl.store(tally + 3 * CLUSTERS, tl.sum(tl.where(distance == nearest[:, None], weight[:, None], 0.0), 0))
+    tl.store(tally + 4 * CLUSTERS, tl.where(cluster == 0, tl.sum(mean * weight, 0), 0.0))
+    tl.store(tally + 5 * CLUSTERS, tl.where(cluster == 0, tl.sum(nearest * weight, 0), 0.0))
+    tl.store(tally + 6 * CLUSTERS, tl.sum(tl.where(near, 1.0, 0.0), 0))
+
+
+@triton.jit
+def pulled_rows(
+    tiles,
+    pulled,
+    moments,
+    first,
+    n_rows,
+    count,
+    share,
+    height,
+    n_clusters,
+    ROW_PARTS: tl.constexpr,
+    PULL_PARTS: tl.constexpr,
+    ROWS: tl.constexpr,
+    WIDTH: tl.constexpr,
+    CLUSTERS: tl.constexpr,
+    STAGES: tl.constexpr,
+    EMULATED: tl.constexpr,
+):
+    """Rows ``first`` and on times their pulls: a tile of columns by clusters for every ``share`` rows of ``count``.
+
+    pulled : descriptor of the parts of pulls, (PULL_PARTS count, n_clusters), by tiles of (ROWS, CLUSTERS)
+    moments : (shares, height, n_clusters); ``n_clusters`` is padded
+    """
+    column, cluster, part = tl.program_id(0) * WIDTH, tl.program_id(1) * CLUSTERS, tl.program_id(2)
+    moment = tl.zeros((WIDTH, CLUSTERS), tl.float32)
+    for row in tl.range(part * share, tl.minimum((part + 1) * share, count), ROWS, num_stages=STAGES):
+        x0 = tiles.load([first + row, column])
+        g0 = pulled.load([row, cluster])
+        if ROW_PARTS == 2:
+            x1 = tiles.load([n_rows + first + row, column])
+            moment = product(tl.trans(x1), g0, moment, EMULATED)
+        if PULL_PARTS == 2:
+            g1 = pulled.load([count + row, cluster])
+            moment = product(tl.trans(x0), g1, moment, EMULATED)
+        moment = product(tl.trans(x0), g0, moment, EMULATED)
+    place = (part.to(tl.int64) * height + column + tl.arange(0, WIDTH))[:, None] * n_clusters
+    tl.store(moments + place + cluster + tl.arange(0, CLUSTERS)[None, :], moment)

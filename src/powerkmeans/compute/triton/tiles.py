@@ -1,0 +1,49 @@
+"""Tiles of rows in parts of sixteen bits: their products, and distances that keep their digits.
+
+A number is the sum of two such parts to 2^-18, ``x = x0 + x1``. Tensor cores take sixteen-bit tiles from shared
+memory in both directions, as the two products of a pass need; of products of parts those that are rounding are left
+out.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def in_parts(x):
+    """Two numbers of sixteen bits that add up to ``x``, the larger first."""
+    high = x.to(tl.bfloat16)
+    return high, (x - high.to(tl.float32)).to(tl.bfloat16)
+
+
+@triton.jit
+def product(a, b, total, EMULATED: tl.constexpr):
+    """``total + a @ b`` of sixteen-bit tiles; Triton's interpreter knows no products of these."""
+    if EMULATED:
+        return tl.dot(a.to(tl.float32), b.to(tl.float32), total, input_precision="ieee")
+    return tl.dot(a, b, total)
+
+
+@triton.jit
+def by_differences(
+    rows, plane, row, there, centers, n_columns, n_clusters, near, distance,
+    ROW_PARTS: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, CLUSTERS: tl.constexpr,
+):  # fmt: skip
+    """The distances, those that are ``near`` taken from differences: expanded squares have lost their digits."""
+    WIDTH: tl.constexpr = min(COLUMNS, 32)
+    cell = row.to(tl.int64) * n_columns
+    exact = tl.zeros((ROWS, CLUSTERS), tl.float32)
+    for start in range(0, n_columns, WIDTH):
+        column = start + tl.arange(0, WIDTH)
+        mask = there[:, None] & (column < n_columns)[None, :]
+        x = tl.load(rows + cell[:, None] + column[None, :], mask=mask, other=0.0).to(tl.float32)
+        if ROW_PARTS == 2:
+            x += tl.load(rows + plane + cell[:, None] + column[None, :], mask=mask, other=0.0).to(tl.float32)
+        for j in range(n_clusters):
+            point = tl.load(centers + j * n_columns + column, mask=column < n_columns, other=0.0)
+            offset = tl.where(mask, x - point[None, :], 0.0)
+            part = tl.sum(offset * offset, 1)
+            exact += tl.where((tl.arange(0, CLUSTERS) == j)[None, :], part[:, None], 0.0)
+    return tl.where(near, exact, distance)
