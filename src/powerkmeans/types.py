@@ -314,8 +314,6 @@ class Blocks(Protocol):
     ``read`` begins anew each time; whoever calls it closes the generator, behind which files are read ahead.
     """
 
-    n_rows: int
-
     def __len__(self) -> int: ...
     def read(self) -> Generator[Block, None, None]: ...
 

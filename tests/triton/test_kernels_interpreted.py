@@ -22,8 +22,8 @@ from powerkmeans.types import Block, Parameters, Problem
 # clusters that pad a tile are infinitely far; what comes of that is thrown away
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
-# a product of numbers in two parts is off by their rounding, 2^-16 for each where these are cut off as here, and by
-# what the product of the lower parts is; a pull in one part is off by 2^-8
+# a product of numbers in two parts is off by their rounding, 2^-16 for each where these are cut off as here, and
+# by what the product of the lower parts is; a pull in one part is off by 2^-8
 ROUNDING = {"float32": 4 * 2.0**-16, "tf32": 2.0**-7, "bfloat16": 2.0**-7}
 FUSED, STAGED = "_fused", "_staged"
 

@@ -73,7 +73,8 @@ def card_passes(executor: Executor) -> tuple[Pass, ...]:
 
 def search_of(passes: tuple[Pass, ...]) -> Any | None:
     """What finds nearest landmarks faster than the equations as written, if anything does."""
-    return next((candidate.search for candidate in passes if isinstance(candidate, CompiledPass | TritonPass)), None)
+    having = (candidate for candidate in passes if isinstance(candidate, CompiledPass | TritonPass))
+    return next((candidate.search for candidate in having), None)
 
 
 def fastest(feature_map: FeatureMap, passes: tuple[Pass, ...]) -> FeatureMap:

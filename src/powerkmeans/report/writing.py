@@ -114,7 +114,8 @@ def write_page(path: str | os.PathLike[str], estimator: Any, X: Any, given: Give
     free_target(path, overwrite=page.overwrite)  # told before any work is done
     links = check_links(page.files, path)
     X, original = numbers_here(X, "X"), numbers_here(given.original, "original")
-    facts = gather(open_model(estimator, X, replace(given, original=original)), page.present, page.noise_threshold, links)
+    opened = open_model(estimator, X, replace(given, original=original))
+    facts = gather(opened, page.present, page.noise_threshold, links)
     heading = "Clusters found by powerkmeans" if title is None else plain_text(title)
     content = render(facts, heading).encode()
     with replacing(path, overwrite=page.overwrite) as stream, explained(path):

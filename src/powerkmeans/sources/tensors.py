@@ -108,7 +108,8 @@ class SentSource(TensorSource):
 
     def device_blocks(self, n_rows: int, present: NDArray[np.bool_] | None = None) -> Iterator[Any]:
         if not self._sent:
-            self.tensor = torch_module().from_numpy(np.require(self._rows, requirements="CW")).to(self._device)
+            rows = np.require(self._rows, requirements=["C", "W"])
+            self.tensor = torch_module().from_numpy(rows).to(self._device)
             self._sent = True
         yield from super().device_blocks(n_rows, present)
 

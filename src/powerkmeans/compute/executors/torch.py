@@ -105,7 +105,7 @@ class Torch:
         (view, *others), maps = first.views, cast(tuple[tuple[FeatureMap, ...], Any], inputs)[0]
         single = not others and first.present is None and view.dtype == self._torch.float32
         if self.planes and single and not any(m.dual for m in maps):
-            return PlaneBlocks(chain([first], made), blocks.n_rows, self.planes, self._torch)
+            return PlaneBlocks(chain([first], made), blocks.n_rows, self.planes, self._torch)  # type: ignore[attr-defined]
         return StoredBlocks([first, *made])
 
     def run(self, function: Callable[[Block, P], T], blocks: Blocks, inputs: P) -> Generator[T, None, None]:

@@ -1,13 +1,14 @@
 """The equations of ``objective`` as Triton functions: a tile of rows by all clusters at a time, in registers.
 
-They are those of ``objective.membership``, ``objective.power_mean`` and ``objective.block``, once more because Triton
-compiles no calls into NumPy; ``tests/torch`` holds each against its original.
+They are those of ``objective.membership``, ``objective.power_mean`` and ``objective.block``, once more because
+Triton compiles no calls into NumPy; ``tests/triton`` holds them against their originals.
 """
 
 from __future__ import annotations
 
-import triton
 import triton.language as tl
+
+import triton
 
 # half of the range of single precision, where roots are held, as a power of two; about its smallest normal number
 LARGEST_POWER, SMALLEST_NORMAL = tl.constexpr(64.0), tl.constexpr(1.2e-38)
@@ -16,7 +17,7 @@ LOG_TWO, LOG2_E = tl.constexpr(0.6931471805599453), tl.constexpr(1.4426950408889
 
 @triton.jit
 def exponential_less_one(x):
-    """``exp(x) - 1`` for ``x <= 0``, with its digits where it is small: seven terms of its series below a quarter."""
+    """``exp(x) - 1`` for ``x <= 0``, with its digits where it is small: seven terms of its series."""
     series = x * (1.0 + x * (0.5 + x * (1.0 / 6 + x * (1.0 / 24 + x * (1.0 / 120 + x * (1.0 / 720 + x / 5040))))))
     return tl.where(x > -0.25, series, tl.exp2(x * LOG2_E) - 1.0)
 
@@ -35,7 +36,7 @@ def fast_log2(x, EMULATED: tl.constexpr):
     """``log2(x)`` by the unit that has it: off by 2^-22 near one, and there alone by more than rounding."""
     if EMULATED:
         return tl.log2(x)
-    return tl.inline_asm_elementwise("lg2.approx.ftz.f32 $0, $1;", "=f,f", [x], dtype=tl.float32, is_pure=True, pack=1)
+    return tl.inline_asm_elementwise("lg2.approx.ftz.f32 $0, $1;", "=f,f", [x], tl.float32, is_pure=True, pack=1)
 
 
 @triton.jit
@@ -58,7 +59,10 @@ def degrees(distance, reference, fuzziness, SQUARE: tl.constexpr):
 
 
 @triton.jit
-def power_mean(y, valid, s, n_clusters, HARD: tl.constexpr, GENTLE: tl.constexpr, STEEP: tl.constexpr, EMULATED: tl.constexpr):
+def power_mean(
+    y, valid, s, n_clusters,
+    HARD: tl.constexpr, GENTLE: tl.constexpr, STEEP: tl.constexpr, EMULATED: tl.constexpr,
+):  # fmt: skip
     """``M_s`` of each row of ``y`` and its gradient; columns that are not ``valid`` are infinite.
 
     GENTLE : whether ``|s| < 1``, where ``S/k - 1`` is summed instead of ``S``

@@ -1,8 +1,8 @@
 """One pass over features in one kernel: each number is read once, and all sums stay on the chip until the end.
 
-Programs stay; each takes tiles of rows in turn and keeps sums in registers. Every few tiles it writes them to a slot
-of their own, and the slots are added in float64 in a fixed order: no atomics, so the same bits in every run. The
-tiles are few because tensor cores round their sums down.
+Programs stay; each takes tiles of rows in turn and keeps sums in registers. Every few tiles it writes them to a
+slot of their own, and the slots are added in float64 in a fixed order: no atomics, so the same bits in every run.
+The tiles are few because tensor cores round their sums down.
 
 Features come in planes of sixteen bits, which tensor cores take from shared memory in both directions, as the two
 products of a pass need: a number is the sum of its planes, ``x = x0 + x1`` to 2^-18, in the four bytes of single
@@ -11,47 +11,21 @@ precision. Centroids and pulls are split likewise, and of products of parts thos
 
 from __future__ import annotations
 
-import triton
 import triton.language as tl
 
+import triton
 from powerkmeans.compute.triton.equations import pulls
-from powerkmeans.compute.triton.tiles import by_differences, in_parts, product
+from powerkmeans.compute.triton.tiles import distances, in_parts, product, write_tallies
 
 
 @triton.jit
 def fused_pass(
-    tiles,
-    rows,
-    norms,
-    weights,
-    centers,
-    split_centers,
-    center_norms,
-    moments,
-    tallies,
-    n_rows,
-    octets,
-    plane,
-    n_clusters,
-    reference,
-    s,
-    fuzziness,
-    near_share,
-    BOUNDED: tl.constexpr,
-    SQUARE: tl.constexpr,
-    HARD: tl.constexpr,
-    GENTLE: tl.constexpr,
-    STEEP: tl.constexpr,
-    CAREFUL: tl.constexpr,
-    ROW_PARTS: tl.constexpr,
-    PULL_PARTS: tl.constexpr,
-    ROWS: tl.constexpr,
-    COLUMNS: tl.constexpr,
-    CLUSTERS: tl.constexpr,
-    FLUSH: tl.constexpr,
-    STAGES: tl.constexpr,
-    EMULATED: tl.constexpr,
-):
+    tiles, rows, norms, weights, centers, split_centers, center_norms, moments, tallies, n_rows, octets, plane,
+    n_clusters, reference, s, fuzziness, near_share, BOUNDED: tl.constexpr, SQUARE: tl.constexpr,
+    HARD: tl.constexpr, GENTLE: tl.constexpr, STEEP: tl.constexpr, CAREFUL: tl.constexpr,
+    ROW_PARTS: tl.constexpr, PULL_PARTS: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+    CLUSTERS: tl.constexpr, FLUSH: tl.constexpr, STAGES: tl.constexpr, EMULATED: tl.constexpr,
+):  # fmt: skip
     """The sums of ``objective.block.block_statistics`` for one view, from centred features.
 
     tiles : descriptor of ``rows`` as one table, by tiles of (ROWS, COLUMNS)
@@ -59,8 +33,8 @@ def fused_pass(
     centers : (n_clusters, 8 octets)
     split_centers : (2, COLUMNS, CLUSTERS) of sixteen bits, zero beyond columns and clusters
     moments : (slots, COLUMNS, CLUSTERS), one slot for FLUSH tiles of a program
-    tallies : (slots, 7, CLUSTERS): mass, scatter, residual, sizes, loss, hard cost, and how many distances have lost
-        digits, which a CAREFUL pass takes from differences instead
+    tallies : (slots, 7, CLUSTERS): mass, scatter, residual, sizes, loss, hard cost, and how many distances have
+        lost digits, which a CAREFUL pass takes from differences instead
     """
     program = tl.program_id(0)
     column, cluster = tl.arange(0, COLUMNS), tl.arange(0, CLUSTERS)
@@ -72,13 +46,9 @@ def fused_pass(
     step = tl.num_programs(0)
     for first in tl.range(program, n_tiles, step * FLUSH):
         moment = tl.zeros((COLUMNS, CLUSTERS), tl.float32)
-        mass = tl.zeros((ROWS, CLUSTERS), tl.float32)
-        scatter = tl.zeros((ROWS, CLUSTERS), tl.float32)
-        residue = tl.zeros((ROWS, CLUSTERS), tl.float32)
-        sizes = tl.zeros((ROWS, CLUSTERS), tl.float32)
-        doubtful = tl.zeros((ROWS, CLUSTERS), tl.float32)
-        loss = tl.zeros((ROWS,), tl.float32)
-        hard = tl.zeros((ROWS,), tl.float32)
+        none, nothing = tl.zeros((ROWS, CLUSTERS), tl.float32), tl.zeros((ROWS,), tl.float32)
+        mass, scatter, residue, sizes, doubtful = none, none, none, none, none
+        loss, hard = nothing, nothing
         for tile in tl.range(first, tl.minimum(first + step * FLUSH, n_tiles), step, num_stages=STAGES):
             row = tile * ROWS + tl.arange(0, ROWS)
             there = row < n_rows
@@ -91,20 +61,15 @@ def fused_pass(
             inner = product(x0, c0, inner, EMULATED)
             norm = tl.load(norms + row, mask=there, other=0.0)
             weight = tl.load(weights + row, mask=there, other=0.0)
-            scale = norm[:, None] + center_norm[None, :]
-            distance = tl.maximum(scale - 2.0 * inner, 0.0)
-            near = (distance < near_share * scale) & there[:, None]
-            if CAREFUL:
-                if tl.max(tl.max(near.to(tl.int32), 1), 0) > 0:
-                    distance = by_differences(
-                        rows, plane, row, there, centers, octets * 8, n_clusters, near, distance,
-                        ROW_PARTS, ROWS, COLUMNS, CLUSTERS,
-                    )  # fmt: skip
-            doubtful += tl.where(near, 1.0, 0.0)
+            distance, near = distances(
+                inner, norm, center_norm, near_share, rows, plane, row, there, centers, octets * 8, n_clusters,
+                CAREFUL, ROW_PARTS, ROWS, COLUMNS, CLUSTERS,
+            )  # fmt: skip
             nearest = tl.min(distance, 1)
             pull, residual, mean = pulls(
-                distance, reference, valid, s, fuzziness, n_clusters, BOUNDED, SQUARE, HARD, GENTLE, STEEP, EMULATED
-            )
+                distance, reference, valid, s, fuzziness, n_clusters,
+                BOUNDED, SQUARE, HARD, GENTLE, STEEP, EMULATED,
+            )  # fmt: skip
             pull *= weight[:, None]
             g0, g1 = in_parts(pull)
             if PULL_PARTS == 1:
@@ -114,6 +79,7 @@ def fused_pass(
             if PULL_PARTS == 2:
                 moment = product(tl.trans(x0), g1, moment, EMULATED)
             moment = product(tl.trans(x0), g0, moment, EMULATED)
+            doubtful += tl.where(near, 1.0, 0.0)
             mass += pull
             scatter += tl.where(valid, pull * distance, 0.0)
             if BOUNDED:
@@ -124,11 +90,4 @@ def fused_pass(
         slot = first // step // FLUSH * step + program
         own = moments + slot.to(tl.int64) * COLUMNS * CLUSTERS + column[:, None] * CLUSTERS + cluster[None, :]
         tl.store(own, moment)
-        tally = tallies + slot * 7 * CLUSTERS + cluster
-        tl.store(tally, tl.sum(mass, 0))
-        tl.store(tally + CLUSTERS, tl.sum(scatter, 0))
-        tl.store(tally + 2 * CLUSTERS, tl.sum(residue, 0))
-        tl.store(tally + 3 * CLUSTERS, tl.sum(sizes, 0))
-        tl.store(tally + 4 * CLUSTERS, tl.where(cluster == 0, tl.sum(loss, 0), 0.0))
-        tl.store(tally + 5 * CLUSTERS, tl.where(cluster == 0, tl.sum(hard, 0), 0.0))
-        tl.store(tally + 6 * CLUSTERS, tl.sum(doubtful, 0))
+        write_tallies(tallies, slot, mass, scatter, residue, sizes, doubtful, loss, hard, CLUSTERS)

@@ -26,7 +26,7 @@ SMALLEST_TILE = 16
 
 
 class Shape(NamedTuple):
-    """How a kernel is laid out: rows of a tile, warps, tiles on their way at once, and programs for each processor."""
+    """How a kernel is laid out: rows of a tile, warps, tiles on their way at once, programs for each processor."""
 
     rows: int
     warps: int
@@ -72,7 +72,7 @@ class Given:
         return result
 
     def numbers(self) -> tuple[Any, ...]:
-        """How samples pull: reference, exponent, fuzziness, and the share below which a distance has lost digits."""
+        """How samples pull: reference, exponent, fuzziness; and the share below which distances lost digits."""
         inputs = self.inputs
         s = -1.0 if inputs.s == -math.inf else inputs.s
         share = max(inputs.resolution, PARTS_ROUNDING ** (1 / 3))
@@ -146,7 +146,8 @@ def _fused(given: Given, careful: bool) -> tuple[Any, Any]:
         _descriptor(held.planes.view(-1, width), shape.rows, columns),
         held.planes, held.norms, held.weight, given.centers, given.split_centers(columns), given.center_norms,
         moments, tallies, n_rows, width // OCTET, held.planes.stride(0), given.n_clusters,
-        *given.numbers(), *given.flags(careful), shape.rows, columns, clusters, flush, shape.stages, given.emulated,
+        *given.numbers(), *given.flags(careful),
+        shape.rows, columns, clusters, flush, shape.stages, given.emulated,
         num_warps=shape.warps,
     )  # fmt: skip
     return moments.sum(0, dtype=torch.float64), tallies.sum(0, dtype=torch.float64)
@@ -159,7 +160,8 @@ def _staged_shapes(clusters: int, width: int) -> tuple[Shape, int, Shape, int]:
         return Shape(64, 4, 2), min(64, wide), Shape(64, 8, 2), wide
     if clusters <= 256:
         return Shape(64, 8, 2), min(64, wide), Shape(64, 8, 2), wide
-    return Shape(32 if clusters > 512 else 64, 8, 1), min(32 if clusters <= 512 else 16, wide), Shape(64, 8, 2), wide
+    rows, narrow = (64, 32) if clusters <= 512 else (32, 16)
+    return Shape(rows, 8, 1), min(narrow, wide), Shape(64, 8, 2), wide
 
 
 def _staged(given: Given, careful: bool) -> tuple[Any, Any]:

@@ -36,17 +36,17 @@ class TritonPass:
 
     def takes(self, engine: Engine, inputs: PassInput) -> bool:
         """Whether there are kernels for such a pass."""
-        if not isinstance(engine.blocks, PlaneBlocks) or inputs.view_weights != (1.0,):
+        if not isinstance(_held(engine), PlaneBlocks) or inputs.view_weights != (1.0,):
             return False
         return type(inputs.membership) in _MEMBERSHIPS and inputs.center_norms[0].shape[0] <= MOST_CLUSTERS
 
     def run(self, engine: Engine, inputs: PassInput) -> PassStatistics:
-        held = engine.blocks
+        held = _held(engine)
         assert isinstance(held, PlaneBlocks)
         centers = np.ascontiguousarray(inputs.projections[0].T / -2)
         padded = np.pad(centers, ((0, 0), (0, -centers.shape[1] % OCTET)))
-        there = self.executor.place((padded, np.ascontiguousarray(inputs.center_norms[0][:, 0])))
-        sums = run(Given(inputs, held, *there, PARTS[self.executor.precision][1], torch_module()))
+        points, norms = self.executor.place((padded, np.ascontiguousarray(inputs.center_norms[0][:, 0])))
+        sums = run(Given(inputs, held, points, norms, PARTS[self.executor.precision][1], torch_module()))
         fetched: PassStatistics = self.executor.fetch(sums)
         return fetched
 
@@ -63,3 +63,8 @@ class TritonPass:
         if not is_graph(feature_map):
             return feature_map
         return replace(feature_map, base=replace(feature_map.base, search=self.search))
+
+
+def _held(engine: Engine) -> Any:
+    """What an engine of this machine holds of all rows."""
+    return getattr(engine, "blocks", None)

@@ -1,55 +1,26 @@
 """One pass in two kernels, for more columns and clusters than one keeps on the chip.
 
-The first gives every row's pulls, the second multiplies them with the rows. Both work on the same few thousand rows
-at a time, so that the second finds rows and pulls in the device's cache.
+The first gives every row's pulls, the second multiplies them with the rows. Both work on some of the rows at a
+time, so that pulls of all are never in memory.
 """
 
 from __future__ import annotations
 
-import triton
 import triton.language as tl
 
+import triton
 from powerkmeans.compute.triton.equations import pulls
-from powerkmeans.compute.triton.tiles import by_differences, in_parts, product
+from powerkmeans.compute.triton.tiles import distances, in_parts, product, write_tallies
 
 
 @triton.jit
 def row_pulls(
-    tiles,
-    points,
-    rows,
-    norms,
-    weights,
-    centers,
-    center_norms,
-    pulled,
-    tallies,
-    first,
-    end,
-    n_rows,
-    count,
-    octets,
-    plane,
-    height,
-    n_clusters,
-    reference,
-    s,
-    fuzziness,
-    near_share,
-    BOUNDED: tl.constexpr,
-    SQUARE: tl.constexpr,
-    HARD: tl.constexpr,
-    GENTLE: tl.constexpr,
-    STEEP: tl.constexpr,
-    CAREFUL: tl.constexpr,
-    ROW_PARTS: tl.constexpr,
-    PULL_PARTS: tl.constexpr,
-    ROWS: tl.constexpr,
-    WIDTH: tl.constexpr,
-    CLUSTERS: tl.constexpr,
-    STAGES: tl.constexpr,
-    EMULATED: tl.constexpr,
-):
+    tiles, points, rows, norms, weights, centers, center_norms, pulled, tallies, first, end, n_rows, count,
+    octets, plane, height, n_clusters, reference, s, fuzziness, near_share, BOUNDED: tl.constexpr,
+    SQUARE: tl.constexpr, HARD: tl.constexpr, GENTLE: tl.constexpr, STEEP: tl.constexpr, CAREFUL: tl.constexpr,
+    ROW_PARTS: tl.constexpr, PULL_PARTS: tl.constexpr, ROWS: tl.constexpr, WIDTH: tl.constexpr,
+    CLUSTERS: tl.constexpr, STAGES: tl.constexpr, EMULATED: tl.constexpr,
+):  # fmt: skip
     """The pulls of rows ``first`` to ``end``, in parts, and their sums.
 
     points : descriptor of the centroids' parts, (2 height, CLUSTERS), by tiles of (WIDTH, CLUSTERS)
@@ -76,15 +47,10 @@ def row_pulls(
         inner += product(x0, c0, part, EMULATED)
     norm = tl.load(norms + row, mask=there, other=0.0)
     weight = tl.load(weights + row, mask=there, other=0.0)
-    scale = norm[:, None] + center_norm[None, :]
-    distance = tl.maximum(scale - 2.0 * inner, 0.0)
-    near = (distance < near_share * scale) & there[:, None]
-    if CAREFUL:
-        if tl.max(tl.max(near.to(tl.int32), 1), 0) > 0:
-            distance = by_differences(
-                rows, plane, row, there, centers, octets * 8, n_clusters, near, distance,
-                ROW_PARTS, ROWS, WIDTH, CLUSTERS,
-            )  # fmt: skip
+    distance, near = distances(
+        inner, norm, center_norm, near_share, rows, plane, row, there, centers, octets * 8, n_clusters,
+        CAREFUL, ROW_PARTS, ROWS, WIDTH, CLUSTERS,
+    )  # fmt: skip
     nearest = tl.min(distance, 1)
     pull, residual, mean = pulls(
         distance, reference, valid, s, fuzziness, n_clusters, BOUNDED, SQUARE, HARD, GENTLE, STEEP, EMULATED
@@ -97,36 +63,19 @@ def row_pulls(
         tl.store(place + count * CLUSTERS, g1)
     else:
         pull = g0.to(tl.float32)
-    tally = tallies + program * 7 * CLUSTERS + cluster
-    tl.store(tally, tl.sum(pull, 0))
-    tl.store(tally + CLUSTERS, tl.sum(tl.where(valid, pull * distance, 0.0), 0))
-    tl.store(tally + 2 * CLUSTERS, tl.sum(residual * weight[:, None], 0))
-    tl.store(tally + 3 * CLUSTERS, tl.sum(tl.where(distance == nearest[:, None], weight[:, None], 0.0), 0))
-    tl.store(tally + 4 * CLUSTERS, tl.where(cluster == 0, tl.sum(mean * weight, 0), 0.0))
-    tl.store(tally + 5 * CLUSTERS, tl.where(cluster == 0, tl.sum(nearest * weight, 0), 0.0))
-    tl.store(tally + 6 * CLUSTERS, tl.sum(tl.where(near, 1.0, 0.0), 0))
+    scatter, lost = tl.where(valid, pull * distance, 0.0), tl.where(near, 1.0, 0.0)
+    sizes = tl.where(distance == nearest[:, None], weight[:, None], 0.0)
+    residue = residual * weight[:, None]
+    write_tallies(tallies, program, pull, scatter, residue, sizes, lost, mean * weight, nearest * weight, CLUSTERS)
 
 
 @triton.jit
 def pulled_rows(
-    tiles,
-    pulled,
-    moments,
-    first,
-    n_rows,
-    count,
-    share,
-    height,
-    n_clusters,
-    ROW_PARTS: tl.constexpr,
-    PULL_PARTS: tl.constexpr,
-    ROWS: tl.constexpr,
-    WIDTH: tl.constexpr,
-    CLUSTERS: tl.constexpr,
-    STAGES: tl.constexpr,
-    EMULATED: tl.constexpr,
-):
-    """Rows ``first`` and on times their pulls: a tile of columns by clusters for every ``share`` rows of ``count``.
+    tiles, pulled, moments, first, n_rows, count, share, height, n_clusters, ROW_PARTS: tl.constexpr,
+    PULL_PARTS: tl.constexpr, ROWS: tl.constexpr, WIDTH: tl.constexpr, CLUSTERS: tl.constexpr,
+    STAGES: tl.constexpr, EMULATED: tl.constexpr,
+):  # fmt: skip
+    """Rows ``first`` and on times their pulls: columns by clusters for every ``share`` rows of ``count``.
 
     pulled : descriptor of the parts of pulls, (PULL_PARTS count, n_clusters), by tiles of (ROWS, CLUSTERS)
     moments : (shares, height, n_clusters); ``n_clusters`` is padded

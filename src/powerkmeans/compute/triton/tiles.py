@@ -1,14 +1,15 @@
 """Tiles of rows in parts of sixteen bits: their products, and distances that keep their digits.
 
 A number is the sum of two such parts to 2^-18, ``x = x0 + x1``. Tensor cores take sixteen-bit tiles from shared
-memory in both directions, as the two products of a pass need; of products of parts those that are rounding are left
-out.
+memory in both directions, as the two products of a pass need; of products of parts those that are rounding are
+left out.
 """
 
 from __future__ import annotations
 
-import triton
 import triton.language as tl
+
+import triton
 
 
 @triton.jit
@@ -47,3 +48,36 @@ def by_differences(
             part = tl.sum(offset * offset, 1)
             exact += tl.where((tl.arange(0, CLUSTERS) == j)[None, :], part[:, None], 0.0)
     return tl.where(near, exact, distance)
+
+
+@triton.jit
+def distances(
+    inner, norm, center_norm, near_share, rows, plane, row, there, centers, n_columns, n_clusters,
+    CAREFUL: tl.constexpr, ROW_PARTS: tl.constexpr,
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr, CLUSTERS: tl.constexpr,
+):  # fmt: skip
+    """Squared distances from inner products, and which of them have lost digits: a CAREFUL pass measures these."""
+    scale = norm[:, None] + center_norm[None, :]
+    distance = tl.maximum(scale - 2.0 * inner, 0.0)
+    near = (distance < near_share * scale) & there[:, None]
+    if CAREFUL:  # known when the kernel is compiled, as the next is not
+        if tl.max(tl.max(near.to(tl.int32), 1), 0) > 0:
+            distance = by_differences(
+                rows, plane, row, there, centers, n_columns, n_clusters, near, distance,
+                ROW_PARTS, ROWS, COLUMNS, CLUSTERS,
+            )  # fmt: skip
+    return distance, near
+
+
+@triton.jit
+def write_tallies(tallies, slot, mass, scatter, residue, sizes, near, loss, hard, CLUSTERS: tl.constexpr):
+    """Sums over the rows of a tile: by clusters, but for loss and hard cost, which are for all."""
+    cluster = tl.arange(0, CLUSTERS)
+    place = tallies + slot * 7 * CLUSTERS + cluster
+    tl.store(place, tl.sum(mass, 0))
+    tl.store(place + CLUSTERS, tl.sum(scatter, 0))
+    tl.store(place + 2 * CLUSTERS, tl.sum(residue, 0))
+    tl.store(place + 3 * CLUSTERS, tl.sum(sizes, 0))
+    tl.store(place + 4 * CLUSTERS, tl.where(cluster == 0, tl.sum(loss, 0), 0.0))
+    tl.store(place + 5 * CLUSTERS, tl.where(cluster == 0, tl.sum(hard, 0), 0.0))
+    tl.store(place + 6 * CLUSTERS, tl.sum(near, 0))

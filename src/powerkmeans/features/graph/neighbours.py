@@ -60,15 +60,14 @@ def in_tiles(
     step = max(1, (TILE_NUMBERS if xp is np else DEVICE_NUMBERS) // landmarks.rows.shape[0])
     n_rows = int(rows.shape[0])
     starts = range(0, max(1, n_rows), step)
-    tiles = [_in_tile(rows[start : min(start + step, n_rows), :], measure, count, choose or smallest) for start in starts]
+    parts = (rows[start : min(start + step, n_rows), :] for start in starts)
+    tiles = [_in_tile(part, measure, count, choose or smallest) for part in parts]
     if len(tiles) == 1:
         return tiles[0]
     return Neighbours(*(xp.concat(list(parts), axis=0) for parts in zip(*tiles, strict=True)))
 
 
-def _in_tile(
-    rows: Any, measure: Measure, count: int, choose: Callable[[Array, int, Any], Array]
-) -> Neighbours:
+def _in_tile(rows: Any, measure: Measure, count: int, choose: Callable[[Array, int, Any], Array]) -> Neighbours:
     """Choose by expanded squares; where these keep few digits, measure those chosen by differences."""
     xp = measure.xp
     every, more = measure.to_all(rows)
