@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import sys
 
 from benchmarks.harness.pool import Pool
@@ -21,7 +22,7 @@ from benchmarks.mutants.explained import explanations, flaws
 from benchmarks.mutants.mutant import Mutant
 from benchmarks.mutants.rooms import ROOMS, all_mutants, drawn, sources, tests_of
 from benchmarks.mutants.summary import print_summary
-from benchmarks.mutants.trial import KILLED, SURVIVED, Job, copied_tree, get_ready, row_of
+from benchmarks.mutants.trial import SURVIVED, Job, copied_tree, get_ready, row_of
 
 LIMIT = 300.0
 
@@ -58,20 +59,28 @@ def _unknown(mutant: Mutant, store: Store) -> bool:
 def _try_all(mutants: list[Mutant], store: Store, chosen: argparse.Namespace) -> None:
     """Each in a copy of the tree that is free, as many at once as there are jobs."""
     progress = Progress(len(mutants))
+    needed = dict.fromkeys(file for mutant in mutants for file in tests_of(mutant))
     with contextlib.ExitStack() as stack:
         free = [stack.enter_context(copied_tree()) for _ in range(chosen.jobs)]
         pool = stack.enter_context(Pool(row_of, get_ready, chosen.jobs))
+        unbroken = (Job(free.pop(), None, (file,), chosen.limit) for file in needed)
         jobs = (Job(free.pop(), mutant, tests_of(mutant), chosen.limit) for mutant in mutants)
-        for job, result in pool.run(jobs):
+        for job, result in pool.run(itertools.chain(unbroken, jobs)):
             free.append(job.tree)
-            row: Row = {"mutant": job.mutant.name, "room": job.mutant.room, "seed": chosen.seed, **result}
-            if "error" in row:
-                raise RuntimeError(f"{job.mutant.name}: {row['error']}")
-            store.add({**row, "text": job.mutant.digest(sources()[job.mutant.path])})
-            progress.step(job.mutant.name)
-            if row["outcome"] != KILLED:
-                progress.line(f"{row['outcome']}: {job.mutant.name}")
+            _check(job, result)
+            if job.mutant is not None:
+                row = {"mutant": job.mutant.name, "room": job.mutant.room, "seed": chosen.seed, **result}
+                store.add({**row, "text": job.mutant.digest(sources()[job.mutant.path])})
+                progress.step(job.mutant.name)
     progress.close()
+
+
+def _check(job: Job, result: Row) -> None:
+    """A trial has to come to an end, and the source as it is has to pass: else no verdict means anything."""
+    if "error" in result:
+        raise RuntimeError(f"{job.mutant.name if job.mutant else 'no mutant'}: {result['error']}")
+    if job.mutant is None and result["outcome"] != SURVIVED:
+        raise RuntimeError(f"the source as it is does not pass {result['test'] or job.tests}")
 
 
 def _show(mutant: Mutant, tried: bool) -> int:

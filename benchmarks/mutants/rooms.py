@@ -43,8 +43,10 @@ ROOMS = {
         (
             "tests/objective/test_distances.py",
             "tests/solver/test_solver.py",
-            "tests/objective",
-            "tests/properties/test_sums.py",
+            "tests/objective/test_membership.py",
+            "tests/objective/test_membership_conformance.py",
+            "tests/objective/test_portable.py",
+            "tests/objective/test_power_mean.py",
             "tests/test_against_oracle.py",
             *_FITS,
         ),
@@ -54,12 +56,15 @@ ROOMS = {
         "solver",
         "*.py",
         20,
-        ("tests/solver", "tests/test_against_oracle.py", "tests/choose/test_critical.py", *_FITS),
+        (
+            "tests/solver/test_solver.py",
+            "tests/solver/test_last_sums.py",
+            "tests/test_against_oracle.py",
+            *_FITS,
+        ),
         {
-            "relocate": _MOVES,
-            "release": _MOVES,
-            "holdings": _MOVES,
             "critical": ("tests/choose/test_critical.py",),
+            **dict.fromkeys(("relocate", "release", "holdings"), ("tests/solver/test_moves.py",)),
         },
     ),
     "compute": Room(
@@ -68,7 +73,7 @@ ROOMS = {
         15,
         (
             "tests/compute/test_sampling.py",
-            "tests/engines",
+            "tests/engines/test_conformance.py",
             "tests/api/test_toy_engine.py",
             "tests/api/test_source_input.py",
         ),

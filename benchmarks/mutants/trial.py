@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -27,17 +29,21 @@ ROOT = Path(__file__).parents[2]
 KILLED, SURVIVED, OVER_TIME, NOT_COMPILED = "killed", "survived", "over time", "not compiled"
 _COPIED = ("src", "tests", "benchmarks")
 _UNCOPIED = shutil.ignore_patterns("results", "*.jsonl", "__pycache__", ".hypothesis", "avx2*.so")
-_NO_TESTS = (pytest.ExitCode.NO_TESTS_COLLECTED, pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.INTERNAL_ERROR)
 # that a child may take of memory: a wrong size must not take the machine's
 _ADDRESSES = 8 * 2**30
 _COMPILING = 600.0  # seconds
 
 
+# what is imported already cannot be rewritten by pytest, which it warns of
+_OPTIONS = ["-x", "-q", "-o", "addopts=", "-W", "ignore::pytest.PytestWarning"]
+_OPTIONS += ["-p", "no:cacheprovider", "-p", "no:doctest", "-p", "no:xdist"]
+
+
 class Job(NamedTuple):
-    """A mutant, the copy that it is tried in, the tests, and the seconds that these may take."""
+    """A mutant, or None for the source as it is, the copy that it is tried in, the tests and their seconds."""
 
     tree: Path
-    mutant: Mutant
+    mutant: Mutant | None
     tests: Sequence[str]
     limit: float
 
@@ -70,30 +76,37 @@ def _tested(job: Job) -> tuple[str, str]:
     told = job.tree / "failed.txt"
     told.unlink(missing_ok=True)
     status = _forked(_run_tests, (job.tree, job.tests, told), job.limit)
-    return _outcome(status), told.read_text() if told.exists() else ""
-
-
-def _outcome(status: int | None) -> str:
+    test = told.read_text() if told.exists() else ""
     if status is None:
-        return OVER_TIME
-    if status in _NO_TESTS:
-        raise RuntimeError(f"pytest ended with status {status}: no test was run")
-    return KILLED if status else SURVIVED
+        return OVER_TIME, test
+    if status < 0:
+        return KILLED, f"ended by signal {-status}"
+    if status > 0 and not test:  # no verdict of any test
+        raise RuntimeError(f"pytest ended with status {status}, and no test had failed")
+    return (KILLED if status else SURVIVED), test
 
 
 @contextlib.contextmanager
-def _changed(tree: Path, mutant: Mutant) -> Iterator[bool]:
+def _changed(tree: Path, mutant: Mutant | None) -> Iterator[bool]:
     """The mutant in its place, as long as it is tried; whether that has to be compiled."""
+    if mutant is None:
+        yield False
+        return
     place = tree / mutant.path
     source = place.read_text()
     native = place.suffix != ".py"
-    place.write_text(mutant.applied(source))
-    for compiled in place.parent.glob(f"__pycache__/{place.stem}.*"):
-        compiled.unlink()  # it may be as long and as old as the mutant
+    _rewrite(place, mutant.applied(source))
     try:
         yield native
     finally:
-        place.write_text(source)
+        _rewrite(place, source)
+
+
+def _rewrite(place: Path, text: str) -> None:
+    """Write a file, and forget what Python has compiled of the other, which may be as long and as old."""
+    place.write_text(text)
+    for compiled in place.parent.glob(f"__pycache__/{place.stem}.*"):
+        compiled.unlink()
 
 
 def _forked(function: Callable[..., int], arguments: tuple[Any, ...], limit: float) -> int | None:
@@ -137,15 +150,27 @@ def _enter(tree: Path) -> None:
     os.chdir(tree)
     sys.path[:0] = [str(tree / "src"), str(tree)]
     os.environ["PYTHONPATH"] = str(tree / "src")
-    sys.dont_write_bytecode = True
+    sys.dont_write_bytecode = False  # the next trial reads what this one has compiled
 
 
 def _compile(tree: Path) -> int:
-    """One library is enough, and no time is spent on its speed."""
+    """One library is enough, and no time is spent on its speed, nor twice on the same text."""
     _enter(tree)
     from powerkmeans.compute.native import build  # noqa: PLC0415
 
-    build.TARGETS = {"baseline": ()}
+    compile_anew, kept = build._compile_source, tree / "objects"
+    kept.mkdir(exist_ok=True)
+
+    def compile_source(compiler: list[str], name: str, source: str, folder: Path) -> str:
+        text = subprocess.run(
+            [*compiler, "-E", str(build.FOLDER / source)], capture_output=True, check=True
+        ).stdout
+        made = kept / f"{hashlib.sha256(text).hexdigest()}.o"
+        if not made.exists():
+            shutil.copy(compile_anew(compiler, name, source, folder), made)
+        return str(made)
+
+    build._compile_source, build.TARGETS = compile_source, {"baseline": ()}
     return int(build.compile_libraries(build.FOLDER, ("-O1",)) is not None)
 
 
@@ -165,6 +190,10 @@ class _FirstFailure:
 
 
 def _run_tests(tree: Path, tests: Sequence[str], told: Path) -> int:
+    """File by file, so that none is read in vain."""
     _enter(tree)
-    options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:doctest", "-p", "no:xdist", "-o", "addopts="]
-    return int(pytest.main([*options, *tests], plugins=[_FirstFailure(told)]))
+    for file in tests:
+        status = int(pytest.main([*_OPTIONS, file], plugins=[_FirstFailure(told)]))
+        if status:
+            return status
+    return 0
