@@ -33,6 +33,8 @@ _OPPOSITES = [
     ("sqrt", "square"), ("cumsum", "cumprod"),
 ]  # fmt: skip
 _OPPOSITE = dict(_OPPOSITES) | {second: first for first, second in _OPPOSITES}
+# checks of what cannot happen
+_CHECKS = ("strict", "copy", "check_finite")
 _LEFT_ALONE = (ast.JoinedStr, ast.Raise, ast.Assert, ast.Import, ast.ImportFrom, ast.Global)
 _TOLD = {"warn", "warn_user", "ValueError", "TypeError", "isinstance", "cast", "TypeVar", "getattr", "hasattr"}
 
@@ -58,7 +60,7 @@ def sites(source: str) -> Iterator[Site]:
 def _nodes(node: ast.AST, within: tuple[str, ...]) -> Iterator[tuple[str, ast.AST]]:
     """All nodes in functions that may be changed, with the name of the function."""
     for child in _children(node):
-        if isinstance(child, _LEFT_ALONE) or _is_told(child):
+        if isinstance(child, _LEFT_ALONE) or _is_told(child) or getattr(child, "arg", None) in _CHECKS:
             continue
         if isinstance(child, (ast.FunctionDef, ast.ClassDef)):
             if child.name != "__repr__":

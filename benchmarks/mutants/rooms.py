@@ -11,28 +11,34 @@ from benchmarks.mutants.mutant import Mutant, named
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = "src/powerkmeans"
-_PASSES = ("tests/compute/test_kernels.py", "tests/compute/test_answers.py", "tests/engines/test_conformance.py")
-_GRAPH = (
-    "tests/features/test_graph.py",
-    "tests/features/test_graph_choice.py",
-    "tests/models/test_graph_files.py",
+# of the fits that are recorded, quick ones that between them go through all maps, memberships and forms of views
+_FITS = tuple(
+    f"tests/test_fits.py::test_a_fit_gives_what_it_gave[{name}]"
+    for name in ("iris", "exact", "weighted", "within", "missing views", "views of several maps", "default, rings")
 )
-_MAPS = (
-    "tests/features/test_features.py",
-    "tests/features/test_kernel_values.py",
-    "tests/features/test_maps_conformance.py",
+_LITERAL = "tests/test_against_oracle.py::test_algorithm_2_with_missing_views_and_weights"
+_GRAPH = ("tests/features/test_graph.py", "tests/features/test_graph_choice.py", *_FITS[-1:])
+_NEIGHBOURS = ("tests/compute/test_nearest.py", "tests/features/test_graph.py")
+_EXACT = ("tests/fitting/test_exact.py", "tests/fitting/test_exact_matrices.py", *_FITS[1:2])
+_CALLS = (
+    "tests/compute/test_arguments.py",
+    "tests/compute/test_fuzz_shapes.py",
+    "tests/compute/test_landmarks.py",
+    "tests/compute/test_nearest.py",
 )
-_FITS = ("tests/test_fits.py",)
+_LIBRARIES = ("tests/compute/test_libraries.py",)
+_CLUSTER = ("tests/cluster/test_input.py", "tests/cluster/test_cluster.py")
+_MOVES = ("tests/solver/test_moves.py", "tests/fitting/test_fit.py", *_FITS)
 
 
 class Room(NamedTuple):
-    """Files of a folder of the package, their share of all mutants, and tests: of any file, and of some first."""
+    """Files of a folder of the package, their share of all mutants, and tests: of a file, or of all others."""
 
     folder: str
     pattern: str
     share: int
     tests: tuple[str, ...]
-    first: dict[str, tuple[str, ...]]
+    special: dict[str, tuple[str, ...]]
 
 
 ROOMS = {
@@ -41,31 +47,25 @@ ROOMS = {
         "*.py",
         20,
         (
-            "tests/objective/test_distances.py",
             "tests/solver/test_solver.py",
-            "tests/objective/test_membership.py",
+            "tests/objective/test_distances.py",
             "tests/objective/test_membership_conformance.py",
-            "tests/objective/test_portable.py",
+            "tests/objective/test_membership.py",
             "tests/objective/test_power_mean.py",
-            "tests/test_against_oracle.py",
+            "tests/objective/test_told.py",
+            "tests/objective/test_portable.py",
+            "tests/engines/test_conformance.py::test_statistics_are_the_literal_sums",
+            _LITERAL,
             *_FITS,
         ),
-        {"space": ("tests/fitting/test_exact.py",)},
+        {"space": _EXACT, "evidence": ("tests/objective/test_told.py", "tests/objective/test_portable.py")},
     ),
     "solver": Room(
         "solver",
         "*.py",
         20,
-        (
-            "tests/solver/test_solver.py",
-            "tests/solver/test_last_sums.py",
-            "tests/test_against_oracle.py",
-            *_FITS,
-        ),
-        {
-            "critical": ("tests/choose/test_critical.py",),
-            **dict.fromkeys(("relocate", "release", "holdings"), ("tests/solver/test_moves.py",)),
-        },
+        ("tests/solver/test_solver.py", "tests/solver/test_last_sums.py", _LITERAL, *_FITS),
+        dict.fromkeys(("relocate", "release", "holdings"), _MOVES),
     ),
     "compute": Room(
         "compute",
@@ -73,21 +73,15 @@ ROOMS = {
         15,
         (
             "tests/compute/test_sampling.py",
+            "tests/api/test_source_input.py",
+            "tests/engines/test_blas.py",
             "tests/engines/test_conformance.py",
             "tests/api/test_toy_engine.py",
-            "tests/api/test_source_input.py",
         ),
         {
-            "arguments": ("tests/compute/test_arguments.py", *_PASSES, "tests/compute/test_landmarks.py"),
-            "compiled": ("tests/compute/test_arguments.py", *_PASSES, "tests/compute/test_landmarks.py"),
-            "structures": _PASSES,
-            "library": ("tests/compute/test_libraries.py",),
-            "build": ("tests/compute/test_libraries.py",),
-            "__main__": ("tests/compute/test_libraries.py",),
-            "cluster": ("tests/cluster/test_input.py", "tests/cluster/test_cluster.py"),
-            "parts": ("tests/cluster/test_input.py", "tests/cluster/test_cluster.py"),
-            "lazy": ("tests/cluster/test_input.py", "tests/cluster/test_cluster.py"),
-            "dask": ("tests/cluster/test_input.py", "tests/cluster/test_cluster.py"),
+            **dict.fromkeys(("arguments", "compiled", "structures"), _CALLS),
+            **dict.fromkeys(("library", "build", "__main__"), _LIBRARIES),
+            **dict.fromkeys(("cluster", "parts", "lazy", "dask"), _CLUSTER),
             "progress": ("tests/estimators/test_progress.py",),
         },
     ),
@@ -95,16 +89,20 @@ ROOMS = {
         "features",
         "*.py",
         20,
-        (*_MAPS, *_FITS),
+        (
+            "tests/features/test_features.py",
+            "tests/features/test_kernel_values.py",
+            "tests/features/test_maps_conformance.py",
+            *_FITS,
+        ),
         {
-            **dict.fromkeys(
-                ("agreement", "build", "choice", "distances", "edge", "neighbours", "placing"), _GRAPH
-            ),
+            **dict.fromkeys(("agreement", "build", "choice", "edge", "placing"), _GRAPH),
             **dict.fromkeys(("shares", "spectrum", "votes", "graph"), _GRAPH),
+            **dict.fromkeys(("distances", "neighbours"), _NEIGHBOURS),
             "averages": ("tests/features/test_averages.py",),
             "map_error": ("tests/features/test_landmark_size.py",),
             "size": ("tests/features/test_landmark_size.py", "tests/support/test_memory.py"),
-            "exact": ("tests/fitting/test_exact.py", "tests/fitting/test_exact_matrices.py"),
+            "exact": _EXACT,
         },
     ),
     "native": Room(
@@ -112,15 +110,20 @@ ROOMS = {
         "*.[hc]*",
         15,
         (
+            "tests/compute/test_fuzz_shapes.py",
+            "tests/compute/test_landmarks.py",
+            "tests/compute/test_nearest.py",
             "tests/compute/test_kernels.py",
             "tests/compute/test_answers.py",
-            "tests/compute/test_fuzz_shapes.py",
-            "tests/compute/test_nearest.py",
-            "tests/compute/test_landmarks.py",
         ),
         {
             "nearest": ("tests/compute/test_nearest.py",),
             "landmarks": ("tests/compute/test_landmarks.py",),
+            "pass": (
+                "tests/compute/test_fuzz_shapes.py",
+                "tests/compute/test_answers.py",
+                "tests/compute/test_kernels.py",
+            ),
         },
     ),
     "fitting": Room(
@@ -129,27 +132,25 @@ ROOMS = {
         10,
         (
             "tests/fitting/test_fit.py",
-            "tests/choose/test_critical.py",
             "tests/solver/test_last_sums.py",
-            "tests/fitting",
             "tests/inputs/test_missing_views.py",
-            "tests/properties/test_views.py",
             *_FITS,
         ),
         {
             "checkpoints": ("tests/fitting/test_checkpoints.py",),
             "progress": ("tests/estimators/test_progress.py",),
             "listener": ("tests/estimators/test_progress.py",),
+            "explicit": _EXACT,
+            "fused": _GRAPH,
         },
     ),
 }
 
 
 def tests_of(mutant: Mutant) -> tuple[str, ...]:
-    """The tests that a mutant is put before, none twice."""
+    """The tests that a mutant is put before."""
     room = ROOMS[mutant.room]
-    chosen = (*room.first.get(Path(mutant.path).stem, ()), *room.tests)
-    return tuple(dict.fromkeys(chosen))
+    return room.special.get(Path(mutant.path).stem, room.tests)
 
 
 @cache

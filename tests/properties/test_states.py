@@ -1,9 +1,9 @@
 """Whatever is called in whatever order: an estimator answers as one that heard only of what came to its end.
 
-The model of an estimator is its twin. It takes part in fits, chunks and parameters that are taken, and hears nothing
-of failed fits, interrupts, files, copies and questions. After every step both give the same bits.
+The model of an estimator is its twin. It takes part in fits, chunks and parameters that are taken, and hears
+nothing of failed fits, interrupts, files, copies and questions. After every step both give the same bits.
 
-``POWERKMEANS_FUZZ=1`` makes it ten times as long (``make fuzz-states``).
+``POWERKMEANS_FUZZ=1`` makes it ten times as long (``make test-states``).
 """
 
 from __future__ import annotations

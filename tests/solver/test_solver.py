@@ -166,6 +166,8 @@ def test_critical_value_without_flat_part_is_closed_form():
     sharp = np.diag([0.1, 0.05])
     assert critical_value(sharp, np.zeros((2, 2))) == pytest.approx(1 - 1 / 0.2)
     assert critical_value(np.eye(1), np.zeros((1, 1))) == 0.0
+    # weights of one sample beside which all others vanish leave nothing of the moments
+    assert -math.inf < critical_value(np.zeros((2, 2)), np.zeros((2, 2))) < -1e300
 
 
 def test_no_stop_while_centroids_are_together():
