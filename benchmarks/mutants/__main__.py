@@ -20,7 +20,7 @@ from benchmarks.harness.progress import Progress
 from benchmarks.harness.store import Row, Store
 from benchmarks.mutants.explained import explanations, flaws
 from benchmarks.mutants.mutant import Mutant
-from benchmarks.mutants.rooms import ROOMS, all_mutants, drawn, sources, tests_of
+from benchmarks.mutants.rooms import ROOMS, all_mutants, chosen_tests, drawn, sources
 from benchmarks.mutants.summary import print_summary
 from benchmarks.mutants.trial import SURVIVED, Job, copied_tree, get_ready, row_of
 
@@ -59,12 +59,12 @@ def _unknown(mutant: Mutant, store: Store) -> bool:
 def _try_all(mutants: list[Mutant], store: Store, chosen: argparse.Namespace) -> None:
     """Each in a copy of the tree that is free, as many at once as there are jobs."""
     progress = Progress(len(mutants))
-    needed = dict.fromkeys(file for mutant in mutants for file in tests_of(mutant))
+    needed = dict.fromkeys(file for mutant in mutants for file in chosen_tests(mutant))
     with contextlib.ExitStack() as stack:
         free = [stack.enter_context(copied_tree()) for _ in range(chosen.jobs)]
         pool = stack.enter_context(Pool(row_of, get_ready, chosen.jobs))
         unbroken = (Job(free.pop(), None, (file,), chosen.limit) for file in needed)
-        jobs = (Job(free.pop(), mutant, tests_of(mutant), chosen.limit) for mutant in mutants)
+        jobs = (Job(free.pop(), mutant, chosen_tests(mutant), chosen.limit) for mutant in mutants)
         for job, result in pool.run(itertools.chain(unbroken, jobs)):
             free.append(job.tree)
             _check(job, result)
@@ -91,7 +91,7 @@ def _show(mutant: Mutant, tried: bool) -> int:
         print(f"{known.kind}: {known.reason}")
     if tried:
         with copied_tree() as tree:
-            row = row_of(Job(tree, mutant, tests_of(mutant), LIMIT))
+            row = row_of(Job(tree, mutant, chosen_tests(mutant), LIMIT))
         print(f"{row['outcome']} {row['test']} in {row['seconds']} s")
     return 0
 

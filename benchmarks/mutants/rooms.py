@@ -147,7 +147,7 @@ ROOMS = {
 }
 
 
-def tests_of(mutant: Mutant) -> tuple[str, ...]:
+def chosen_tests(mutant: Mutant) -> tuple[str, ...]:
     """The tests that a mutant is put before."""
     room = ROOMS[mutant.room]
     return room.special.get(Path(mutant.path).stem, room.tests)
