@@ -98,3 +98,24 @@ def test_a_sample_on_its_centroid_and_on_another_has_no_margin():
     at = np.array([0.0, 0.0, 4.0, 1.0])
     found = evidence._margin(at, np.array([0.0, 4.0, 1.0, 1.0]), np)
     assert found.tolist() == [0.0, 1.0, -0.5, 0.0]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_distances_of_a_pass_keep_two_thirds_of_their_digits(dtype):
+    rng = np.random.default_rng(0)
+    rows = (1e4 + rng.normal(size=(20, 6))).astype(dtype)
+    centers = np.concatenate([rows[:3], rows[3:6] + dtype(0.5)])
+    problem = make_problem([rows.astype(np.float64)])
+    inputs = blocks.prepare(Parameters(centers.astype(np.float64), np.ones(1)), -3.0, problem, np.dtype(dtype))
+    block = Block(0, (rows,), (np.vecdot(rows, rows),), np.ones(20, dtype))
+    exact = np.sum((rows.astype(np.longdouble)[:, None] - centers.astype(np.longdouble)) ** 2, axis=2)
+    found = blocks.block_distances(block, inputs).astype(np.longdouble) ** 2
+    assert np.all(found[[0, 1, 2], [0, 1, 2]] == 0)
+    assert np.all(np.abs(found - exact) <= 10 * np.finfo(dtype).eps ** (2 / 3) * exact)
+
+
+@pytest.mark.parametrize(("k", "s", "share"), [(9, -1.0, None), (10, -1.0, 1 / 8), (2, -0.99, 1 / 8), (65, -2.0, None),
+                                               (66, -2.0, 1 / 8), (1, -math.inf, None)])  # fmt: skip
+def test_where_pulls_would_multiply_rounding_differences_are_taken_sooner(k, s, share):
+    inputs = setting(k=k, s=s)[1]
+    assert inputs.resolution == pytest.approx(np.finfo(float).eps ** (1 / 3) if share is None else share)

@@ -151,7 +151,7 @@ def taken(X, order):
 
 def fitted(case, X, weight, **parameters):
     made = MultiViewPowerKMeans if isinstance(X, dict) else KernelPowerKMeans
-    given = {"anneal_factor": 1.5, "n_components": 40, "random_state": 0, "advice": False, **parameters}
+    given = {"anneal_factor": 2.5, "n_components": 32, "random_state": 0, "advice": False, **parameters}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return made(case.k, **given).fit(X, sample_weight=weight)
