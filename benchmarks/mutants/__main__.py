@@ -59,7 +59,7 @@ def _unknown(mutant: Mutant, store: Store) -> bool:
 def _try_all(mutants: list[Mutant], store: Store, chosen: argparse.Namespace) -> None:
     """Each in a copy of the tree that is free, as many at once as there are jobs."""
     progress = Progress(len(mutants))
-    needed = dict.fromkeys(file for mutant in mutants for file in chosen_tests(mutant))
+    needed = [] if chosen.trust else dict.fromkeys(file for mutant in mutants for file in chosen_tests(mutant))
     with contextlib.ExitStack() as stack:
         free = [stack.enter_context(copied_tree()) for _ in range(chosen.jobs)]
         pool = stack.enter_context(Pool(row_of, get_ready, chosen.jobs))
@@ -108,6 +108,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0, help="which of all mutants are drawn")
     parser.add_argument("--jobs", type=int, default=1, help="mutants at once, each in its own copy")
     parser.add_argument("--limit", type=float, default=LIMIT, help="seconds that the tests may take")
+    parser.add_argument("--trust", action="store_true", help="do not run the tests on the source as it is first")
     parser.add_argument("--again", action="store_true", help="also those that were killed before")
     parser.add_argument("--only", metavar="NAME", help="show one mutant as a diff")
     parser.add_argument("--try", action="store_true", dest="tried", help="with --only: put it before the tests")
