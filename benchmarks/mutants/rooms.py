@@ -97,7 +97,8 @@ ROOMS = {
         ),
         {
             **dict.fromkeys(("agreement", "build", "choice", "edge", "placing"), _GRAPH),
-            **dict.fromkeys(("shares", "spectrum", "votes", "graph"), _GRAPH),
+            **dict.fromkeys(("shares", "spectrum", "votes"), _GRAPH),
+            "graph": ("tests/models/test_graph_files.py", *_GRAPH),
             **dict.fromkeys(("distances", "neighbours"), _NEIGHBOURS),
             "averages": ("tests/features/test_averages.py",),
             **dict.fromkeys(("map_error", "size"), ("tests/features/test_landmark_size.py",)),

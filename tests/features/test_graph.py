@@ -17,6 +17,7 @@ from powerkmeans.features.graph.neighbours import neighbours, smallest
 from powerkmeans.features.graph.placing import Placing, origin_of
 from powerkmeans.features.graph.shares import beyond_chance
 from powerkmeans.features.graph.spectrum import shares_matrix
+from powerkmeans.features.graph.votes import distance_shares
 from powerkmeans.features.maps.base import Tools
 from powerkmeans.models.graph_answers import opened
 
@@ -114,6 +115,33 @@ def test_a_view_that_two_do_not_share_counts_as_usually_far():
     assert measure.to_all(rows)[0] == pytest.approx(expected, abs=1e-12)
     chosen = np.tile(np.arange(7), (12, 1))
     assert measure.to_chosen(rows, chosen) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("n_views", [1, 2])
+def test_what_views_add_to_the_distance_of_neighbours_by_loops(n_views):
+    rng = np.random.default_rng(1)
+    present = make_present(10, n_views, rng, 0.3) if n_views > 1 else np.ones((10, 1), dtype=bool)
+    plain = rng.normal(size=(10, 2 * n_views)) * np.repeat(present, 2, axis=1)
+    rows = np.hstack([plain, present]) if n_views > 1 else plain
+    alpha, typical, spread = np.array([0.6, 0.4]), np.array([1.5, 0.7]), np.array([0.2, 0.1])
+    offsets = tuple(range(0, 2 * n_views + 1, 2))
+    landmarks = Landmarks(rows[4:], offsets, *(part[:n_views] for part in (alpha, typical, spread)))
+    found = neighbours(rows[:4], landmarks, 2, np)
+    parts = views_of(plain, list(offsets[1:-1]), present)
+    for i in range(4):
+        expected = [0.0] * n_views
+        for share, j in zip(found.share[i], found.index[i], strict=True):
+            for view in range(n_views):
+                if parts[i][view] is not None and parts[4 + j][view] is not None:
+                    square = oracle.squared_distance(parts[i][view], parts[4 + j][view])
+                    expected[view] += share * alpha[view] / spread[view] * square / (square + typical[view])
+        assert distance_shares(rows[:4], landmarks, found, np)[i] == pytest.approx(expected)
+
+
+def test_at_first_rows_are_tied_to_half_of_the_landmarks_at_most():
+    for n_rows, expected in ((9, 4), (4, 1), (40, 10)):
+        graph, _ = made(np.random.default_rng(0).normal(size=(n_rows, 2)), 2, r=10)
+        assert graph.n_wanted == expected
 
 
 def test_views_of_weight_zero_are_not_shared():
