@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -218,6 +220,18 @@ def test_weights_of_views_by_loops():
     expected = oracle.view_weights(shares)
     assert view_weights(some, graph, labels) == pytest.approx(expected, abs=1e-9)
     assert graph.landmarks.weights == pytest.approx(expected, abs=1e-9)
+
+
+def test_a_view_without_weight_or_with_one_landmark_says_nothing():
+    rng = np.random.default_rng(0)
+    rows, labels = np.hstack([rng.normal(size=(12, 4)), np.ones((12, 2))]), np.arange(12) % 2
+    graph, some = made(rows, r=3, offsets=(0, 2, 4))
+    assert view_share(some, graph, 1, labels) != 0
+    without = replace(graph.landmarks, weights=np.array([1.0, 0.0]))
+    assert view_share(some, replace(graph, landmarks=without), 1, labels) == 0
+    single = graph.landmarks.rows.copy()
+    single[1:, 5] = 0
+    assert view_share(some, replace(graph, landmarks=replace(graph.landmarks, rows=single)), 1, labels) == 0
 
 
 def test_a_landmark_is_judged_by_other_rows_alone():

@@ -193,7 +193,8 @@ def test_nasty_data(name, engine, feature_map, membership, dtype):
     order = np.random.default_rng(1).permutation(n)
     shuffled = fitted(case, taken(X, order), None if case.weight is None else case.weight[order], **given)
     assert adjusted_rand_score(model.labels_[order], shuffled.labels_) == 1
-    plain = case.plain if (feature_map, membership) == ("identity", "fuzzy") else None
+    # in single precision a mean that an outlier draws away takes the digits of all other rows
+    plain = case.plain if (feature_map, membership, dtype) == ("identity", "fuzzy", np.float64) else None
     known = case.truth if plain is None else plain
     if known is not None:
         assert adjusted_rand_score(known, model.labels_) == 1
