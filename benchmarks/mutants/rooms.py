@@ -48,11 +48,11 @@ ROOMS = {
         20,
         (
             "tests/solver/test_solver.py",
+            "tests/objective/test_told.py",
             "tests/objective/test_distances.py",
             "tests/objective/test_membership_conformance.py",
             "tests/objective/test_membership.py",
             "tests/objective/test_power_mean.py",
-            "tests/objective/test_told.py",
             "tests/objective/test_portable.py",
             "tests/engines/test_conformance.py::test_statistics_are_the_literal_sums",
             _LITERAL,
