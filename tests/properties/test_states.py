@@ -63,6 +63,7 @@ def infinite(X):
 # what is given in place of rows, and what it says
 BAD = {
     "infinite": (infinite, "infinity"),
+    "infinite, and wider": (lambda X: infinite(np.hstack([X, X])), "infinity|features"),
     "no rows": (lambda X: X[:0], "sample"),
     "one row": (lambda X: X[:1], "n_samples=1|n_clusters|sample"),
     "words": (lambda X: np.full(X.shape, "word"), "string|number"),
@@ -214,6 +215,12 @@ class Estimator(RuleBasedStateMachine):
         # it came to its end before that iteration, so it counts
         if refused is None:
             self.twin.fit(table)
+
+    @rule(index=st.integers(0, len(TABLES) - 1))
+    def interrupt_at_once(self, index):
+        wider = np.hstack([TABLES[index], TABLES[index]])  # of which nothing may stay
+        with listening(Interrupting(1)), pytest.raises((KeyboardInterrupt, ValueError)):
+            self.model.fit(wider)
 
     @rule(block=st.integers(0, 2), index=st.integers(0, len(TABLES) - 1))
     def interrupt_a_source(self, block, index):
