@@ -28,7 +28,7 @@ from benchmarks.mutants.mutant import Mutant
 ROOT = Path(__file__).parents[2]
 KILLED, SURVIVED, OVER_TIME, NOT_COMPILED = "killed", "survived", "over time", "not compiled"
 _COPIED = ("src", "tests", "benchmarks")
-_UNCOPIED = shutil.ignore_patterns("results", "*.jsonl", "__pycache__", ".hypothesis", "avx2*.so")
+_UNCOPIED = shutil.ignore_patterns("results", "*.jsonl", "__pycache__", ".hypothesis")
 # that a child may take of memory: a wrong size must not take the machine's
 _ADDRESSES = 8 * 2**30
 _COMPILING = 600.0  # seconds
