@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: demo test test-cluster test-torch test-studies test-processors test-emulated test-sanitized test-threadpoolctl test-versions fuzz soak kills audit lint format bench bench-processors bench-speedups bench-ablation bench-scaling bench-cluster bench-startup bench-peers bench-starts bench-noise bench-noise-columns bench-graph bench-neighbors bench-graph-rules bench-map-scaling bench-raw bench-profile bench-choose-k bench-report bench-separation noise study theorems paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures docs dist wheels wheels-test dist-test clean help
+.PHONY: demo test test-cluster test-torch test-studies test-processors test-emulated test-sanitized test-threadpoolctl test-versions test-nasty test-states mutants fuzz soak kills audit lint format bench bench-processors bench-speedups bench-ablation bench-scaling bench-cluster bench-startup bench-peers bench-starts bench-noise bench-noise-columns bench-graph bench-neighbors bench-graph-rules bench-map-scaling bench-raw bench-profile bench-choose-k bench-report bench-separation noise study theorems paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures docs dist wheels wheels-test dist-test clean help
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -103,6 +103,16 @@ audit:  ## ask the database of Python advisories about the dependencies
 	$(PYTHON) -m venv build/audit
 	build/audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit
 	HATCH_BUILD_NO_HOOKS=true build/audit/bin/pip-audit --progress-spinner off .
+
+test-nasty: $(VENV)/.run  ## nasty data through every engine, map, membership and precision, two thousand cases
+	POWERKMEANS_FUZZ=1 $(call threads,1) $(BIN)/python -m pytest $(jobs) --quiet tests/properties/test_nasty.py
+
+test-states: $(VENV)/.run  ## random orders of fits, chunks, failures, interrupts, files and copies, for minutes
+	POWERKMEANS_FUZZ=1 $(call threads,1) $(BIN)/python -m pytest --quiet tests/properties/test_states.py
+
+MUTANTS ?= 206
+mutants: $(VENV)/.run  ## the source broken in MUTANTS small ways: do the tests notice? goes on where it was stopped
+	$(call threads,1) $(BIN)/python -m benchmarks.mutants --count $(MUTANTS) --jobs $(JOBS)
 
 THREADPOOLCTL ?= 3.5.0
 test-threadpoolctl: $(VENV)/.run  ## the hold on BLAS threads with the oldest threadpoolctl that is supported

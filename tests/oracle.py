@@ -164,6 +164,41 @@ class Algorithm2:
         self.alpha = np.array(scores) / sum(scores)  # Step5, eq:step3
 
 
+def precise_power_mean(y, s):
+    """M_s over the first axis and its gradient in extended precision; zeros take the limit, ties of them share."""
+    k, zero = len(y), y == 0
+    some = zero.any(axis=0)
+    safe = np.where(some, np.longdouble(1), y)
+    mean = (safe**s).sum(axis=0) / k
+    gradient = safe ** (s - 1) / k / mean ** (1 - 1 / s)
+    n_zero = np.maximum(zero.sum(axis=0), 1)
+    at_zero = np.where(zero, (n_zero / np.longdouble(k)) ** (1 / s) / n_zero, 0)
+    return np.where(some, 0, mean ** (1 / s)), np.where(some, at_zero, gradient)
+
+
+def precise_sums(phi, weight, theta, s, *, eta=None, m=2.0):
+    """The sums of a pass over one view in extended precision, by differences; fuzzy unless ``eta`` is given.
+
+    Beside each sum stands that of the absolute values of its terms, which rounding is measured by.
+    """
+    wide = np.longdouble
+    phi, weight, theta, s = phi.astype(wide), weight.astype(wide), theta.astype(wide), wide(s)
+    d = np.stack([((phi - center) ** 2).sum(axis=1) for center in theta])
+    u = np.ones_like(d) if eta is None else 1 / (1 + (d / wide(eta)) ** (1 / (wide(m) - 1)))  # eq:step1
+    rest = (1 - u) ** m * (0 if eta is None else wide(eta))
+    mean, w = precise_power_mean(u**m * d + rest, s)  # eq:membership function
+    pull = weight * w * u**m
+    sums = {
+        "mass": pull.sum(axis=1)[:, None],
+        "moment": pull @ phi,
+        "scatter": (pull * d).sum(axis=1)[:, None],
+        "residual": (weight * w * (1 - u) ** m).sum(axis=1)[:, None],
+        "loss": (weight * mean).sum(),
+        "hard_cost": (weight * d.min(axis=0)).sum(),
+    }
+    return sums, {name: pull @ abs(phi) if name == "moment" else value for name, value in sums.items()}
+
+
 def online_step(chunk, centers, s, running_mass, running_moment, weight_of_running, rho):
     """One step of stochastic majorise-minimise for one view and the fuzzy membership, written out.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -17,6 +19,7 @@ from powerkmeans.features.graph.neighbours import neighbours, smallest
 from powerkmeans.features.graph.placing import Placing, origin_of
 from powerkmeans.features.graph.shares import beyond_chance
 from powerkmeans.features.graph.spectrum import shares_matrix
+from powerkmeans.features.graph.votes import distance_shares
 from powerkmeans.features.maps.base import Tools
 from powerkmeans.models.graph_answers import opened
 
@@ -116,6 +119,33 @@ def test_a_view_that_two_do_not_share_counts_as_usually_far():
     assert measure.to_chosen(rows, chosen) == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.parametrize("n_views", [1, 2])
+def test_what_views_add_to_the_distance_of_neighbours_by_loops(n_views):
+    rng = np.random.default_rng(1)
+    present = make_present(10, n_views, rng, 0.3) if n_views > 1 else np.ones((10, 1), dtype=bool)
+    plain = rng.normal(size=(10, 2 * n_views)) * np.repeat(present, 2, axis=1)
+    rows = np.hstack([plain, present]) if n_views > 1 else plain
+    alpha, typical, spread = np.array([0.6, 0.4]), np.array([1.5, 0.7]), np.array([0.2, 0.1])
+    offsets = tuple(range(0, 2 * n_views + 1, 2))
+    landmarks = Landmarks(rows[4:], offsets, *(part[:n_views] for part in (alpha, typical, spread)))
+    found = neighbours(rows[:4], landmarks, 2, np)
+    parts = views_of(plain, list(offsets[1:-1]), present)
+    for i in range(4):
+        expected = [0.0] * n_views
+        for share, j in zip(found.share[i], found.index[i], strict=True):
+            for view in range(n_views):
+                if parts[i][view] is not None and parts[4 + j][view] is not None:
+                    square = oracle.squared_distance(parts[i][view], parts[4 + j][view])
+                    expected[view] += share * alpha[view] / spread[view] * square / (square + typical[view])
+        assert distance_shares(rows[:4], landmarks, found, np)[i] == pytest.approx(expected)
+
+
+def test_at_first_rows_are_tied_to_half_of_the_landmarks_at_most():
+    for n_rows, expected in ((9, 4), (4, 1), (40, 10)):
+        graph, _ = made(np.random.default_rng(0).normal(size=(n_rows, 2)), 2, r=10)
+        assert graph.n_wanted == expected
+
+
 def test_views_of_weight_zero_are_not_shared():
     rows = np.array([[1.0, 0.0, 1, 0], [0.0, 2.0, 0, 1], [1.5, 0.0, 1, 0], [0.0, 1.0, 0, 1]])
     landmarks = Landmarks(rows[2:], (0, 1, 2), np.array([1.0, 0.0]), np.ones(2), np.ones(2))
@@ -190,6 +220,18 @@ def test_weights_of_views_by_loops():
     expected = oracle.view_weights(shares)
     assert view_weights(some, graph, labels) == pytest.approx(expected, abs=1e-9)
     assert graph.landmarks.weights == pytest.approx(expected, abs=1e-9)
+
+
+def test_a_view_without_weight_or_with_one_landmark_says_nothing():
+    rng = np.random.default_rng(0)
+    rows, labels = np.hstack([rng.normal(size=(12, 4)), np.ones((12, 2))]), np.arange(12) % 2
+    graph, some = made(rows, r=3, offsets=(0, 2, 4))
+    assert view_share(some, graph, 1, labels) != 0
+    without = replace(graph.landmarks, weights=np.array([1.0, 0.0]))
+    assert view_share(some, replace(graph, landmarks=without), 1, labels) == 0
+    single = graph.landmarks.rows.copy()
+    single[1:, 5] = 0
+    assert view_share(some, replace(graph, landmarks=replace(graph.landmarks, rows=single)), 1, labels) == 0
 
 
 def test_a_landmark_is_judged_by_other_rows_alone():

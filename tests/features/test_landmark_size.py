@@ -51,6 +51,7 @@ def test_few_rows_are_all_landmarks_and_many_have_what_the_theorem_asks_for():
     for n_clusters in (2, 3, 20):
         assert first_landmarks(n_clusters, 10**6, 10) == 2 * suggest_n_components(n_clusters)
     assert first_landmarks(20, 2000, 10) == 2 * suggest_n_components(20)
+    assert suggest_n_components(1, eps=0.9, delta=0.9) == 1  # one frequency is the least that is a map
     assert first_landmarks(3, 100, 10**6) == 48  # rows that wide are not copied for nothing
 
 

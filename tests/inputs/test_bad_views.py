@@ -108,6 +108,14 @@ def test_bad_input(case):
         model(**parameters).fit(X)
 
 
+@pytest.mark.parametrize("new", [BOTH[0], BOTH[:, :, None], 3.0], ids=["a row", "a cube", "a number"])
+@pytest.mark.parametrize("method", ["predict", "partial_fit"])
+def test_new_samples_that_are_no_table_are_told_so(new, method):
+    found = model(views={"rna": slice(0, 4), "atac": slice(4, 10)}).fit(BOTH)
+    with pytest.raises(ValueError, match=rf"a 2-D table, but X has {np.ndim(new)} dimension"):
+        getattr(found, method)(new)
+
+
 @pytest.mark.parametrize(
     ("X", "message"),
     [

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from powerkmeans.objective.membership import make_membership
 from powerkmeans.solver.holdings import Measure, holdings
 from powerkmeans.solver.release import _savings, release_rows
-from powerkmeans.solver.relocate import _recovered, propose_moves, split_most
+from powerkmeans.solver.relocate import _recovered, _split, propose_moves, split_most
 
 PLAIN = Measure(make_membership("fuzzy", 2.0), 1.0)
 
@@ -46,6 +46,16 @@ def test_an_outlier_does_not_hold_a_centroid_if_the_membership_bounds_it():
     assert propose(X, stuck) is None
     moved = propose(X, stuck, Measure(make_membership("possibilistic", 2.0), 0.5))
     assert sorted(np.round(moved[:, 0]).tolist()) == [0.0, 1.0]
+
+
+def test_a_split_gains_what_its_halves_save_within_the_cluster():
+    rng = np.random.default_rng(2)
+    X = np.concatenate([rng.normal(c, 0.3, (20, 2)) for c in (1.0, 3.0)])  # not about the origin
+    weight = rng.uniform(0.5, 3, 40)
+    center = weight @ X / np.sum(weight)
+    split = _split(X, holdings(X, weight, center[None], PLAIN), 0)
+    assert split.halves == pytest.approx(k_means(X, split.halves, weight))
+    assert split.gain == pytest.approx(cost(X, center[None], weight) - cost(X, split.halves, weight))
 
 
 def test_a_move_repairs_a_merged_pair():

@@ -119,6 +119,33 @@ def test_distinct_centroids_are_counted():
     assert count_apart(Parameters(centers, np.ones(1)), problem, 1e5) == 1
 
 
+def test_centroids_are_apart_by_the_weights_of_views():
+    problem = make_problem([np.zeros((4, 1)), np.zeros((4, 1))], reference=[1.0, 1.0])
+    centers = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    for weights, expected in (([0.5, 0.5], 3), ([1 - 1e-9, 1e-9], 2), ([1e-9, 1 - 1e-9], 2)):
+        assert count_apart(Parameters(centers, np.array(weights)), problem, 1.0) == expected
+
+
+def test_a_run_goes_on_from_any_position_with_the_same_bits():
+    X, _ = blobs(3, 3, 20, 1.0)
+    problem, heard, limits = make_problem([X]), [], {"tol": 1e-6, "max_iter": 60}
+    start, schedule = Parameters(X[[0, 25, 45]], np.ones(1)), Unfolding(-1.0, 1.3)
+    whole = solve(X, problem, start, schedule, on_position=heard.append, **limits)
+    assert len(heard) == len(whole.history) - 1 > 8
+    for begun in heard[::4]:
+        again = solve(X, problem, start, schedule, begun=begun, **limits)
+        assert again.history == whole.history
+        assert np.array_equal(again.parameters.centers, whole.parameters.centers)
+
+
+def test_nothing_is_left_to_explain_where_steps_are_rounding_or_small_beside_the_spread():
+    sizes = np.ones(2)
+    assert Step(sizes, 0.5e-24, 0.0).explains_all(tol=1e-4, scatter=1.0)
+    assert not Step(sizes, 2e-24, 0.0).explains_all(tol=1e-4, scatter=1.0)
+    assert Step(sizes, 0.9e-18, 1e-14).explains_all(tol=1e-4, scatter=1.0)
+    assert not Step(sizes, 0.0, 2e-14).explains_all(tol=1e-4, scatter=1.0)
+
+
 def test_entropic_weights_have_a_floor_and_limits():
     losses = np.array([1.0, 2.0, 4.0])
     assert entropic_weights(losses, 1e12) == pytest.approx([1 / 3] * 3)
@@ -166,6 +193,8 @@ def test_critical_value_without_flat_part_is_closed_form():
     sharp = np.diag([0.1, 0.05])
     assert critical_value(sharp, np.zeros((2, 2))) == pytest.approx(1 - 1 / 0.2)
     assert critical_value(np.eye(1), np.zeros((1, 1))) == 0.0
+    # weights of one sample beside which all others vanish leave nothing of the moments
+    assert -math.inf < critical_value(np.zeros((2, 2)), np.zeros((2, 2))) < -1e300
 
 
 def test_no_stop_while_centroids_are_together():

@@ -132,7 +132,7 @@ def column_groups(X: Any, views: Any) -> dict[str, list[int]] | None:
     """
     header = column_names(X)
     if views is not None:
-        return _given_groups(views, header, _n_columns(X))
+        return _given_groups(views, header, count_columns(X))
     if header is None:
         return None
     if getattr(getattr(X, "columns", None), "nlevels", 1) > 1:
@@ -174,7 +174,8 @@ def plain_label(view: str, label: Any) -> Any:
     return label if isinstance(label, int) else str(label)
 
 
-def _n_columns(X: Any) -> int:
+def count_columns(X: Any) -> int:
+    """How many columns a table has that is cut into views."""
     shape = X.shape if hasattr(X, "shape") else np.shape(X)
     if len(shape) != 2:
         raise ValueError(f"views= chooses columns of a 2-D table, but X has {len(shape)} dimension(s).")

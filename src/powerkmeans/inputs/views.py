@@ -24,6 +24,7 @@ from powerkmeans.inputs.tables import (
     column_groups,
     column_names,
     common_length,
+    count_columns,
     filled_rows,
     is_several,
     named_tables,
@@ -269,6 +270,8 @@ def _tables_of_one(
 
 def _new_tables_of_one(estimator: Any, X: Any, layout: Layout, dtype: Any) -> dict[str, Any]:
     names = estimator._fit.model.view_names
+    if layout.columns is not None:
+        count_columns(X)  # which refuses what is no table before its width is compared
     columns = layout.columns or column_groups(X, None)
     if columns is None and len(names) > 1:
         raise ValueError(

@@ -10,6 +10,9 @@ from scipy.optimize import brentq
 from powerkmeans.support.precision import ROUNDING
 from powerkmeans.types import Float64Array
 
+# all that is left of the second moments where nearly all weight is on one sample
+_TINY = float(np.finfo(np.float64).tiny)
+
 
 def growth_rate(s: float, sharp: Float64Array, flat: Float64Array) -> float:
     """Factor by which one iteration multiplies a small displacement from the collapsed point.
@@ -28,7 +31,7 @@ def critical_value(sharp: Float64Array, flat: Float64Array) -> float:
     if growth_rate(0.0, sharp, flat) >= 1:
         return 0.0
     if not np.any(flat):
-        return 1 - 1 / growth_rate(0.0, sharp, flat)
+        return 1 - 1 / max(growth_rate(0.0, sharp, flat), _TINY)
     low = -1.0
     while growth_rate(low, sharp, flat) < 1:
         low *= 2
