@@ -11,11 +11,13 @@ from scipy.sparse import csr_array
 
 from powerkmeans import KernelPowerKMeans
 from powerkmeans.compute.blocks import StoredBlocks, rows_per_block
+from powerkmeans.compute.engine import open_engine
 from powerkmeans.compute.executors.torch import Torch
 from powerkmeans.compute.options import ENGINES
 from powerkmeans.engines import NumpyOptions, TorchOptions
+from powerkmeans.sources.tensors import SentSource
 from powerkmeans.support.memory import can_keep
-from powerkmeans.types import Block
+from powerkmeans.types import Block, Views
 
 X = np.random.default_rng(0).normal(size=(30, 3))
 
@@ -152,3 +154,23 @@ def test_the_same_bits_in_every_run():
     assert np.array_equal(fits[0].cluster_centers_, fits[1].cluster_centers_)
     numpy = KernelPowerKMeans(3, engine=NumpyOptions(), **settings).fit(rows)
     assert np.array_equal(fits[0].labels_, numpy.labels_)
+
+
+def test_rows_are_sent_once_and_only_where_a_card_has_room(executor, monkeypatch):
+    rows = X.copy()
+    rows.setflags(write=False)
+    views = Views(("X",), (rows,), np.ones(len(X)))
+    assert open_engine(TorchOptions(device="cpu"), views).views is views  # a processor has them already
+    monkeypatch.setattr(Torch, "on_card", True)
+    monkeypatch.setattr(Torch, "room_for", lambda self, n_bytes, budget: budget != 0)
+    assert open_engine(TorchOptions(device="cpu", memory_budget=0), views).views is views
+    (sent,) = open_engine(TorchOptions(device="cpu"), views).views.arrays
+    assert isinstance(sent, SentSource)
+    first, second = (torch.cat(list(sent.device_blocks(7))) for _ in range(2))
+    np.testing.assert_array_equal(first, X)
+    assert sent.tensor.data_ptr() == next(iter(sent.device_blocks(7))).data_ptr()
+    np.testing.assert_array_equal(second, X)
+    np.testing.assert_array_equal(np.concatenate(list(sent.blocks(7))), X)
+    np.testing.assert_array_equal(sent.take(np.array([2, 5])), X[[2, 5]])
+    assert sent.read() is rows
+    np.testing.assert_array_equal(sent[3:5], X[3:5])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, TypeGuard
 
@@ -108,8 +109,10 @@ class SentSource(TensorSource):
 
     def device_blocks(self, n_rows: int, present: NDArray[np.bool_] | None = None) -> Iterator[Any]:
         if not self._sent:
-            rows = np.require(self._rows, requirements=["C", "W"])
-            self.tensor = torch_module().from_numpy(rows).to(self._device)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # that rows could be written to, which nobody does
+                rows = torch_module().from_numpy(np.ascontiguousarray(self._rows))
+            self.tensor = rows.to(self._device)
             self._sent = True
         yield from super().device_blocks(n_rows, present)
 
