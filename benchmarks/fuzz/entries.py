@@ -142,6 +142,7 @@ KINDS: dict[str, Kind] = {
     "use_rep": data(None, "X", ["X"], {"a": "X"}),
     "n_pcs": a_view(count(1, None, valid=(1, 3)), ()),
     "layer": kinds.TEXT_OR_NONE,
+    "genes": kinds.TEXT_OR_NONE,
     "restrict_to": data(None, ("kind", ["1", "2"]), ["kind", ("0", "2")]),
     "model_file": kinds.OPTIONAL_FILE,
     "copy": kinds.FLAG,

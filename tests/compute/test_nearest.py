@@ -177,7 +177,7 @@ def test_fits_and_answers_use_it(monkeypatch):
     for estimator, X in ((KernelPowerKMeans, rows), (MultiViewPowerKMeans, views)):
         plain = estimator(3, feature_map="graph", random_state=0, engine="numpy", advice=False).fit(X)
         with monkeypatch.context() as patched:
-            patched.setattr("powerkmeans.features.graph.neighbours._in_tiles", None)
+            patched.setattr("powerkmeans.features.graph.neighbours.in_tiles", None)
             fast = estimator(3, feature_map="graph", random_state=0, advice=False).fit(X)
             assert adjusted_rand_score(fast.predict(X), plain.labels_) == 1
             scores = fast.outlier_score(X)
