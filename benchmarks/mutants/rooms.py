@@ -33,7 +33,7 @@ _MOVES = ("tests/solver/test_moves.py", "tests/fitting/test_fit.py", *_FITS)
 
 
 class Room(NamedTuple):
-    """Files of a folder of the package, how many of 218 mutants are theirs, tests of single files and of others."""
+    """Files of a folder of the package, how many of 218 mutants are theirs, tests of single files and others."""
 
     folder: str
     pattern: str
