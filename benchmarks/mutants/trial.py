@@ -67,7 +67,7 @@ def row_of(job: Job) -> dict[str, Any]:
     begun = time.monotonic()
     with _changed(job.tree, job.mutant) as native:
         outcome, test = NOT_COMPILED, ""
-        if not native or _forked(_compile, (job.tree,), _COMPILING) == 0:
+        if not native or _forked(_compile, (job.tree, _needs_all(job.mutant)), _COMPILING) == 0:
             outcome, test = _tested(job)
     return {"outcome": outcome, "test": test, "seconds": round(time.monotonic() - begun, 1)}
 
@@ -153,8 +153,13 @@ def _enter(tree: Path) -> None:
     sys.dont_write_bytecode = False  # the next trial reads what this one has compiled
 
 
-def _compile(tree: Path) -> int:
-    """One library is enough, and no time is spent on its speed, nor twice on the same text."""
+def _needs_all(mutant: Mutant | None) -> bool:
+    """Whether it may be in code that only some processors run."""
+    return mutant is not None and mutant.path.endswith("simd.h")
+
+
+def _compile(tree: Path, every: bool) -> int:
+    """One library is mostly enough, and no time is spent on its speed, nor twice on the same text."""
     _enter(tree)
     from powerkmeans.compute.native import build  # noqa: PLC0415
 
@@ -162,15 +167,15 @@ def _compile(tree: Path) -> int:
     kept.mkdir(exist_ok=True)
 
     def compile_source(compiler: list[str], name: str, source: str, folder: Path) -> str:
-        text = subprocess.run(
-            [*compiler, "-E", str(build.FOLDER / source)], capture_output=True, check=True
-        ).stdout
-        made = kept / f"{hashlib.sha256(text).hexdigest()}.o"
+        command = [*compiler, *build.TARGETS[name], "-E", str(build.FOLDER / source)]
+        text = subprocess.run(command, capture_output=True, check=True).stdout
+        made = kept / f"{name}-{hashlib.sha256(text).hexdigest()}.o"
         if not made.exists():
             shutil.copy(compile_anew(compiler, name, source, folder), made)
         return str(made)
 
-    build._compile_source, build.TARGETS = compile_source, {"baseline": ()}
+    build._compile_source = compile_source
+    build.TARGETS = build.TARGETS if every else {"baseline": ()}
     return int(build.compile_libraries(build.FOLDER, ("-O1",)) is not None)
 
 
