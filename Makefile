@@ -55,7 +55,7 @@ jobs = --numprocesses $(JOBS) --dist worksteal
 
 test: $(VENV)/.run  ## the tests of the library
 	$(call threads,2) $(BIN)/python -m pytest $(jobs) --quiet tests/engines
-	$(call threads,1) $(BIN)/python -m pytest $(jobs) --quiet --ignore=tests/engines --ignore=tests/cluster --ignore=tests/studies --ignore=tests/torch --ignore=tests/triton
+	$(call threads,1) $(BIN)/python -m pytest $(jobs) --quiet --ignore=tests/engines --ignore=tests/cluster --ignore=tests/studies --ignore=tests/tensors --ignore=tests/cards
 
 test-cluster: $(VENV)/.run  ## rows that Dask has, and a real cluster of two worker processes: killed, joined, emptied
 	$(call threads,1) $(BIN)/python -m pytest --quiet tests/cluster
@@ -68,8 +68,8 @@ $(VENV)/.torch: $(VENV)/.run
 
 ON_TORCH := tests/engines/test_conformance.py tests/features/test_maps_conformance.py tests/objective/test_portable.py
 test-torch: $(VENV)/.torch  ## tensors, and the engine on PyTorch: the suites of engines, maps and equations, scikit-learn's checks
-	SCIPY_ARRAY_API=1 $(call threads,1) $(BIN)/python -m pytest $(jobs) --quiet tests/torch
-	$(call threads,1) $(BIN)/python -m pytest $(jobs) --quiet tests/triton
+	SCIPY_ARRAY_API=1 $(call threads,1) $(BIN)/python -m pytest $(jobs) --quiet tests/tensors
+	$(call threads,1) $(BIN)/python -m pytest $(jobs) --quiet tests/cards
 	$(call threads,1) $(BIN)/python -m pytest $(jobs) --quiet -k 'torch or function or kernel_matrix' $(ON_TORCH)
 
 test-studies: $(VENV)/.run  ## the tests of the commands behind the tables, and the gallery

@@ -1,7 +1,7 @@
 """The equations of ``objective`` as Triton functions: a tile of rows by all clusters at a time, in registers.
 
 They are those of ``objective.membership``, ``objective.power_mean`` and ``objective.block``, once more because
-Triton compiles no calls into NumPy; ``tests/triton`` holds them against their originals.
+Triton compiles no calls into NumPy; ``tests/cards`` holds them against their originals.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ import triton.language as tl
 
 import triton
 from powerkmeans.compute.triton.equations import pulls
-from powerkmeans.compute.triton.tiles import distances, in_parts, product, write_tallies
+from powerkmeans.compute.triton.tiles import distances, in_parts, products, write_tallies
 
 
 @triton.jit
@@ -52,15 +52,11 @@ def fused_pass(
         for tile in tl.range(first, tl.minimum(first + step * FLUSH, n_tiles), step, num_stages=STAGES):
             row = tile * ROWS + tl.arange(0, ROWS)
             there = row < n_rows
-            x0 = tiles.load([tile * ROWS, 0])
-            inner = tl.zeros((ROWS, CLUSTERS), tl.float32)
-            if ROW_PARTS == 2:
-                x1 = tiles.load([n_rows + tile * ROWS, 0])
-                inner = product(x1, c0, inner, EMULATED)
-            inner = product(x0, c1, inner, EMULATED)
-            inner = product(x0, c0, inner, EMULATED)
             norm = tl.load(norms + row, mask=there, other=0.0)
             weight = tl.load(weights + row, mask=there, other=0.0)
+            x0 = tiles.load([tile * ROWS, 0])
+            x1 = tiles.load([n_rows + tile * ROWS, 0]) if ROW_PARTS == 2 else x0
+            inner = products(x0, x1, c0, c1, none, ROW_PARTS, 2, EMULATED)
             distance, near = distances(
                 inner, norm, center_norm, near_share, rows, plane, row, there, centers, octets * 8, n_clusters,
                 CAREFUL, ROW_PARTS, ROWS, COLUMNS, CLUSTERS,
@@ -74,11 +70,7 @@ def fused_pass(
             g0, g1 = in_parts(pull)
             if PULL_PARTS == 1:
                 pull = g0.to(tl.float32)
-            if ROW_PARTS == 2:
-                moment = product(tl.trans(x1), g0, moment, EMULATED)
-            if PULL_PARTS == 2:
-                moment = product(tl.trans(x0), g1, moment, EMULATED)
-            moment = product(tl.trans(x0), g0, moment, EMULATED)
+            moment = products(tl.trans(x0), tl.trans(x1), g0, g1, moment, ROW_PARTS, PULL_PARTS, EMULATED)
             doubtful += tl.where(near, 1.0, 0.0)
             mass += pull
             scatter += tl.where(valid, pull * distance, 0.0)

@@ -10,7 +10,7 @@ import triton.language as tl
 
 import triton
 from powerkmeans.compute.triton.equations import pulls
-from powerkmeans.compute.triton.tiles import distances, in_parts, product, write_tallies
+from powerkmeans.compute.triton.tiles import distances, in_parts, products, write_tallies
 
 
 @triton.jit
@@ -39,12 +39,9 @@ def row_pulls(
         x0 = tiles.load([start, column])
         c0 = points.load([column, 0])
         c1 = points.load([height + column, 0])
-        part = tl.zeros((ROWS, CLUSTERS), tl.float32)
-        if ROW_PARTS == 2:
-            x1 = tiles.load([n_rows + start, column])
-            part = product(x1, c0, part, EMULATED)
-        part = product(x0, c1, part, EMULATED)
-        inner += product(x0, c0, part, EMULATED)
+        x1 = tiles.load([n_rows + start, column]) if ROW_PARTS == 2 else x0
+        none = tl.zeros((ROWS, CLUSTERS), tl.float32)
+        inner += products(x0, x1, c0, c1, none, ROW_PARTS, 2, EMULATED)
     norm = tl.load(norms + row, mask=there, other=0.0)
     weight = tl.load(weights + row, mask=there, other=0.0)
     distance, near = distances(
@@ -83,14 +80,9 @@ def pulled_rows(
     column, cluster, part = tl.program_id(0) * WIDTH, tl.program_id(1) * CLUSTERS, tl.program_id(2)
     moment = tl.zeros((WIDTH, CLUSTERS), tl.float32)
     for row in tl.range(part * share, tl.minimum((part + 1) * share, count), ROWS, num_stages=STAGES):
-        x0 = tiles.load([first + row, column])
-        g0 = pulled.load([row, cluster])
-        if ROW_PARTS == 2:
-            x1 = tiles.load([n_rows + first + row, column])
-            moment = product(tl.trans(x1), g0, moment, EMULATED)
-        if PULL_PARTS == 2:
-            g1 = pulled.load([count + row, cluster])
-            moment = product(tl.trans(x0), g1, moment, EMULATED)
-        moment = product(tl.trans(x0), g0, moment, EMULATED)
+        x0, g0 = tiles.load([first + row, column]), pulled.load([row, cluster])
+        x1 = tiles.load([n_rows + first + row, column]) if ROW_PARTS == 2 else x0
+        g1 = pulled.load([count + row, cluster]) if PULL_PARTS == 2 else g0
+        moment = products(tl.trans(x0), tl.trans(x1), g0, g1, moment, ROW_PARTS, PULL_PARTS, EMULATED)
     place = (part.to(tl.int64) * height + column + tl.arange(0, WIDTH))[:, None] * n_clusters
     tl.store(moments + place + cluster + tl.arange(0, CLUSTERS)[None, :], moment)

@@ -28,6 +28,16 @@ def product(a, b, total, EMULATED: tl.constexpr):
 
 
 @triton.jit
+def products(a0, a1, b0, b1, total, A: tl.constexpr, B: tl.constexpr, EMULATED: tl.constexpr):
+    """``total + a @ b`` of numbers in A and B parts, the smallest products first."""
+    if A == 2:
+        total = product(a1, b0, total, EMULATED)
+    if B == 2:
+        total = product(a0, b1, total, EMULATED)
+    return product(a0, b0, total, EMULATED)
+
+
+@triton.jit
 def by_differences(
     rows, plane, row, there, centers, n_columns, n_clusters, near, distance,
     ROW_PARTS: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, CLUSTERS: tl.constexpr,
