@@ -6,9 +6,8 @@ Triton compiles no calls into NumPy; ``tests/cards`` holds them against their or
 
 from __future__ import annotations
 
-import triton.language as tl
-
 import triton
+import triton.language as tl
 
 # half of the range of single precision, where roots are held, as a power of two; about its smallest normal number
 LARGEST_POWER, SMALLEST_NORMAL = tl.constexpr(64.0), tl.constexpr(1.2e-38)

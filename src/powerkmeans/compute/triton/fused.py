@@ -11,9 +11,9 @@ precision. Centroids and pulls are split likewise, and of products of parts thos
 
 from __future__ import annotations
 
+import triton
 import triton.language as tl
 
-import triton
 from powerkmeans.compute.triton.equations import pulls
 from powerkmeans.compute.triton.tiles import distances, in_parts, products, write_tallies
 

@@ -6,9 +6,9 @@ time, so that pulls of all are never in memory.
 
 from __future__ import annotations
 
+import triton
 import triton.language as tl
 
-import triton
 from powerkmeans.compute.triton.equations import pulls
 from powerkmeans.compute.triton.tiles import distances, in_parts, products, write_tallies
 

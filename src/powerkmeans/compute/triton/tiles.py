@@ -7,9 +7,8 @@ left out.
 
 from __future__ import annotations
 
-import triton.language as tl
-
 import triton
+import triton.language as tl
 
 
 @triton.jit
