@@ -227,6 +227,7 @@ GUARDS: dict[str, str] = {
     "features.averages._NOBODY": "a mark, no number",
     "features.graph.agreement.COMPARED_ROWS": _SPEED,
     "features.graph.neighbours.DEVICE_NUMBERS": _SPEED,
+    "support.tensors._PROCESSOR": "a mark, no number",
     **{f"fitting.checkpoints.{name}": _SPEED for name in ("ITERATIONS", "SECONDS", "KIND", "VERSION", "_WITHOUT")},
     **{f"fitting.progress.{name}": _TOLD for name in ("_RUN_ITERATIONS", "_FINISH_ITERATIONS", "_LAST_EXPONENT")},
     **{f"fitting.progress.{name}": _TOLD for name in ("_LAST_FACTOR", "_GUESS_AFTER", "_GUESS_FROM")},
