@@ -36,14 +36,12 @@ def fused_pass(
     tallies : (slots, 7, CLUSTERS): mass, scatter, residual, sizes, loss, hard cost, and how many distances have
         lost digits, which a CAREFUL pass takes from differences instead
     """
-    program = tl.program_id(0)
-    column, cluster = tl.arange(0, COLUMNS), tl.arange(0, CLUSTERS)
+    program, column, cluster = tl.program_id(0), tl.arange(0, COLUMNS), tl.arange(0, CLUSTERS)
     valid = (cluster < n_clusters)[None, :]
     place = split_centers + column[:, None] * CLUSTERS + cluster[None, :]
     c0, c1 = tl.load(place), tl.load(place + COLUMNS * CLUSTERS)
     center_norm = tl.load(center_norms + cluster, mask=cluster < n_clusters, other=float("inf"))
-    n_tiles = tl.cdiv(n_rows, ROWS)
-    step = tl.num_programs(0)
+    n_tiles, step = tl.cdiv(n_rows, ROWS), tl.num_programs(0)
     for first in tl.range(program, n_tiles, step * FLUSH):
         moment = tl.zeros((COLUMNS, CLUSTERS), tl.float32)
         none, nothing = tl.zeros((ROWS, CLUSTERS), tl.float32), tl.zeros((ROWS,), tl.float32)
