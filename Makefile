@@ -4,6 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
+# who forbids Python to keep what it compiles would have every library compiled anew by every process; it goes into
+# the environment instead, and nothing is left beside the sources
+ifdef PYTHONDONTWRITEBYTECODE
+unexport PYTHONDONTWRITEBYTECODE
+export PYTHONPYCACHEPREFIX := $(abspath $(VENV))/bytecode
+endif
+
 .PHONY: demo test test-cluster test-torch test-studies test-processors test-emulated test-sanitized test-threadpoolctl test-versions test-nasty test-states mutants fuzz soak kills audit lint format bench bench-processors bench-speedups bench-ablation bench-scaling bench-cluster bench-startup bench-peers bench-starts bench-noise bench-noise-columns bench-graph bench-neighbors bench-graph-rules bench-map-scaling bench-raw bench-profile bench-choose-k bench-report bench-separation noise study theorems paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures docs dist wheels wheels-test dist-test clean help
 .DEFAULT_GOAL := help
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import re
 import runpy
@@ -15,9 +16,18 @@ from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 KERNELS = Path("src/powerkmeans/compute/native")
 
+# where the repository can be read in a browser, such as https://host/owner/powerkmeans
+ADDRESS = "POWERKMEANS_URL"
+PAGES = {
+    "Homepage": "",
+    "Documentation": "/blob/main/docs/index.md",
+    "Changelog": "/blob/main/CHANGELOG.md",
+    "Issues": "/issues",
+}
+
 # [text](place) and ![picture](place), where the place is a file of the project
-_PICTURE = re.compile(r"!\[[^\]]*\]\((?![a-z]+:)[^)]*\)\n*")
-_LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?![a-z]+:)[^)]*\)")
+_PICTURE = re.compile(r"!\[([^\]]*)\]\((?![a-z]+:)([^)]*)\)(\n*)")
+_LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?![a-z]+:)([^)]*)\)")
 
 
 class KernelBuildHook(BuildHookInterface):
@@ -45,14 +55,15 @@ class KernelBuildHook(BuildHookInterface):
 
 
 class ReadmeHook(MetadataHookInterface):
-    """The README as the long description."""
+    """The README as the long description, and the addresses of the project where its own is known."""
 
     PLUGIN_NAME = "custom"
 
     def update(self, metadata: dict[str, Any]) -> None:
         """Set what ``dynamic`` in pyproject.toml promises."""
-        text = (Path(self.root) / "README.md").read_text(encoding="utf-8")
-        metadata["readme"] = {"content-type": "text/markdown", "text": index_page(text)}
+        text, address = (Path(self.root) / "README.md").read_text(encoding="utf-8"), public_address()
+        metadata["readme"] = {"content-type": "text/markdown", "text": index_page(text, address)}
+        metadata["urls"] = {name: address + page for name, page in PAGES.items()} if address else {}
 
 
 def placed(folder: Path) -> dict[str, str]:
@@ -66,6 +77,19 @@ def platform_tag(name: str) -> str:
     return re.sub(r"[-.]", "_", name.replace("universal2", platform.machine()))
 
 
-def index_page(readme: str) -> str:
-    """The README without pictures of the project, and with links into it as plain text."""
-    return _LINK.sub(r"\1", _PICTURE.sub("", readme))
+def public_address() -> str:
+    """Where the project is to be found, as whoever builds it says; empty if nobody does."""
+    address = os.environ.get(ADDRESS, "").strip().rstrip("/")
+    if address and not re.fullmatch(r"https://[^\s/]+(/[^\s?#\\]*)?", address):
+        raise ValueError(
+            f"{ADDRESS} is {address!r}; it has to be an address such as https://host/owner/powerkmeans"
+        )
+    return address
+
+
+def index_page(readme: str, address: str = "") -> str:
+    """The README with links and pictures at an address; without one as plain text, and without its pictures."""
+    if not address:
+        return _LINK.sub(r"\1", _PICTURE.sub("", readme))
+    pictured = _PICTURE.sub(rf"![\1]({address}/raw/main/\2)\3", readme)
+    return _LINK.sub(rf"[\1]({address}/blob/main/\2)", pictured)

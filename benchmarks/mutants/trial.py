@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import importlib.util
 import os
 import shutil
 import signal
@@ -105,8 +106,7 @@ def _changed(tree: Path, mutant: Mutant | None) -> Iterator[bool]:
 def _rewrite(place: Path, text: str) -> None:
     """Write a file, and forget what Python has compiled of the other, which may be as long and as old."""
     place.write_text(text)
-    for compiled in place.parent.glob(f"__pycache__/{place.stem}.*"):
-        compiled.unlink()
+    Path(importlib.util.cache_from_source(str(place))).unlink(missing_ok=True)
 
 
 def _forked(function: Callable[..., int], arguments: tuple[Any, ...], limit: float) -> int | None:

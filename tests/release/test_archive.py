@@ -71,6 +71,37 @@ def test_an_index_page_has_no_links_that_lead_nowhere(hook):
     assert not re.search(r"\]\((?!https?:)", told)
 
 
+def test_an_index_page_leads_to_the_address_of_the_project(hook):
+    page, address = hook["index_page"], "https://a.org/b"
+    assert page("![a\nb](docs/a.png)\n\nsee [how](docs/a.md#b)", address) == (
+        f"![a\nb]({address}/raw/main/docs/a.png)\n\nsee [how]({address}/blob/main/docs/a.md#b)"
+    )
+    assert page("[site](https://c.org) ![b](https://c.org/b.png)", address) == (
+        "[site](https://c.org) ![b](https://c.org/b.png)"
+    )
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    places = re.findall(r"\]\((?!https?:)([^)#]+)", text)
+    told = re.findall(rf"\]\({address}/(?:blob|raw)/main/([^)#]+)", page(text, address))
+    assert told == places
+    assert not re.search(r"\]\((?!https?:)", page(text, address))
+
+
+@pytest.mark.parametrize(("given", "homepage"), [("", None), ("https://a.org/b/", "https://a.org/b")])
+def test_a_build_has_the_addresses_that_it_was_given(monkeypatch, given, homepage):
+    monkeypatch.setenv("POWERKMEANS_URL", given)
+    core = sdist.SdistBuilder(str(ROOT)).metadata.core
+    assert core.urls.get("Homepage") == homepage
+    assert set(core.urls) == ({"Homepage", "Documentation", "Changelog", "Issues"} if given else set())
+    assert ("](https://a.org/b/blob/main/docs/" in core.readme) == bool(given)
+
+
+@pytest.mark.parametrize("given", ["a.org/b", "http://a.org", "https://", "https://a.org/b?c", "https://a org"])
+def test_an_address_that_is_none_stops_the_build(monkeypatch, given):
+    monkeypatch.setenv("POWERKMEANS_URL", given)
+    with pytest.raises(ValueError, match="POWERKMEANS_URL"):
+        _ = sdist.SdistBuilder(str(ROOT)).metadata.core
+
+
 def test_a_library_for_one_processor_is_not_called_one_for_two(hook, monkeypatch):
     assert hook["platform_tag"]("linux-aarch64") == "linux_aarch64"
     monkeypatch.setattr("platform.machine", lambda: "arm64")
