@@ -106,7 +106,7 @@ def draw(
     for j in range(model.n_clusters):
         left.scatter(*plane[labels[shown] == j].T, s=9, color=COLOURS[j], alpha=0.6, linewidths=0)
     for j in range(model.n_clusters):
-        thumbnail = OffsetImage(images[labels == j].mean(axis=0), zoom=3.0, cmap="gray_r")
+        thumbnail = OffsetImage(images[labels == j].mean(axis=0), zoom=2.3, cmap="gray_r")
         box = {"edgecolor": COLOURS[j], "linewidth": 2, "boxstyle": "round,pad=0.1"}
         place = np.median(plane[labels[shown] == j], axis=0)
         left.add_artist(AnnotationBbox(thumbnail, place, bboxprops=box, pad=0.1))
