@@ -44,7 +44,9 @@ READING: dict[str, tuple[tuple[str, ...], ...]] = {
     **dict.fromkeys(("csv", "tsv"), (*ANY, *NAMED, *NAMED, *TEXT)),
     **dict.fromkeys(("parquet", "feather", "xlsx"), (*ANY, *NAMED)),
     **dict.fromkeys(("npz", "zarr"), (*ANY, ("--array", "view0"))),
-    "mat": (*ANY, ("--array", "a")),
+    **dict.fromkeys(("mat", "mat7.3"), (*ANY, ("--array", "a"))),
+    "h5ad": (*ANY, ("--array", "X"), ("--array", "layers/counts"), ("--id", "kind")),
+    "h5mu": (*ANY, ("--array", "X"), ("--id", "kind")),
     "npy": ANY,
 }
 # options of a fit alone

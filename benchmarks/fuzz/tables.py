@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.fuzz import hdf5
 from benchmarks.fuzz.mutations import NUMBERS, TYPES, broken_bytes
 
 N_ROWS, N_COLUMNS = 30, 4
@@ -58,7 +59,7 @@ NAMES = (
 
 
 class Table(NamedTuple):
-    """A file for the command: its extension, what was done to it, and the files that make it up."""
+    """A file for the command: its format, what was done to it, and the files that make it up."""
 
     kind: str
     broken: str
@@ -66,7 +67,7 @@ class Table(NamedTuple):
 
     def written(self, folder: Path) -> Path:
         """Write it, and return its path."""
-        path = folder / f"table.{self.kind}"
+        path = folder / f"table.{self.kind.removesuffix('7.3')}"
         for name, content in self.files.items():
             file = path / name if name else path
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -310,6 +311,9 @@ WRITERS: dict[str, Callable[[Draw, bool], Files]] = {
     "feather": _feather,
     "xlsx": _excel,
     "zarr": _zarr,
+    "h5ad": hdf5.annotated(plain_rows),
+    "h5mu": hdf5.modalities(plain_rows),
+    "mat7.3": hdf5.newer_matlab(plain_rows),
 }
 _ODD_JSON: tuple[Any, ...] = (
     None,

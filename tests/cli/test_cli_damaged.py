@@ -15,6 +15,7 @@ import pytest
 from benchmarks.fuzz.inputs import ANSWERED, REFUSED, outcome
 from command_helpers import K, leftovers
 from scipy.io import savemat
+from scipy.sparse import csr_array
 
 from powerkmeans.cli.actions import fit
 from powerkmeans.cli.errors import Exit
@@ -108,7 +109,71 @@ def feather(compression):
     return content
 
 
+def hdf5(change, head=b""):
+    """Cells with a sparse matrix and names of both axes, or matrices of MATLAB 7.3, after a change."""
+    h5py, stream = pytest.importorskip("h5py"), io.BytesIO()
+    matrix = csr_array(ROWS)
+    with h5py.File(stream, "w", userblock_size=512 if head else 0) as file:
+        for part in ("data", "indices", "indptr"):
+            file[f"X/{part}"] = getattr(matrix, part)
+        file["X"].attrs.update({"encoding-type": "csr_matrix", "shape": ROWS.shape})
+        for axis, length in (("obs", 30), ("var", 3)):
+            file[f"{axis}/_index"] = [f"{axis}{place}" for place in range(length)]
+        file["a"] = ROWS.T
+        change(file)
+    return head.ljust(512, b"\0") + stream.getvalue()[len(head.ljust(512)) if head else 0 :]
+
+
+def replaced(name, value):
+    def change(file):
+        del file[name]
+        file[name] = value
+
+    return change
+
+
+def in_a_circle(name):
+    return lambda: hdf5(replaced(name, pytest.importorskip("h5py").SoftLink(f"/{name}")))
+
+
+def elsewhere():
+    """A link to another file, which is not there."""
+    return hdf5(replaced("X", pytest.importorskip("h5py").ExternalLink("other.h5", "/X")))
+
+
+def empty_but_huge(file):
+    """Numbers that were never written take no room in the file, and all that they say in memory."""
+    del file["a"]
+    file.create_dataset("a", shape=(10**7, 10**7), chunks=(100, 100), dtype="f8")
+
+
+def without_modalities(file):
+    file.create_group("mod/rna")
+    file["mod"].attrs["mod-order"] = np.zeros(0, dtype="f8")
+
+
+MATLAB_7_3 = b"MATLAB 7.3 MAT-file".ljust(124) + b"\x00\x02IM"
+NO_CELLS = "it is damaged or incomplete, or holds something else than anndata writes"
 FILES = {
+    "far.h5ad": (lambda: hdf5(replaced("X/indices", np.full(90, 10**8))), NO_CELLS),
+    "before.h5ad": (lambda: hdf5(replaced("X/indices", np.full(90, -7))), NO_CELLS),
+    "pointers.h5ad": (lambda: hdf5(replaced("X/indptr", np.arange(31)[::-1] * 3)), NO_CELLS),
+    "circle.h5ad": (in_a_circle("X"), NO_CELLS),
+    "names in a circle.h5ad": (in_a_circle("obs/_index"), NO_CELLS),
+    "elsewhere.h5ad": (elsewhere, NO_CELLS),
+    "one name.h5ad": (lambda: hdf5(replaced("obs/_index", "all")), NO_CELLS),
+    "few names.h5ad": (
+        lambda: hdf5(replaced("obs/_index", ["a", "b"])),
+        "has names for 2 rows and a matrix of 30",
+    ),
+    "few genes.h5ad": (lambda: hdf5(replaced("var/_index", ["a"])), "has names for 1 columns and a matrix of 3"),
+    "cut.h5ad": (lambda: hdf5(lambda file: None)[:3000], NO_CELLS),
+    "none.h5mu": (lambda: hdf5(without_modalities), "lists modalities that it does not have"),
+    "circle.mat": (
+        lambda: hdf5(replaced("a", pytest.importorskip("h5py").SoftLink("/a")), MATLAB_7_3),
+        "cannot be read as a MATLAB file",
+    ),
+    "huge.mat": (lambda: hdf5(empty_but_huge, MATLAB_7_3), "are larger than the memory that is free"),
     "packed wrongly.mat": (packed_wrongly, "cannot be read as a MATLAB file; it may be damaged"),
     "of type 0.mat": (lambda: of_no_type(0), "cannot be read as a MATLAB file"),
     "of type 127.mat": (lambda: of_no_type(127), "cannot be read as a MATLAB file"),

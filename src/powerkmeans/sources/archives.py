@@ -15,6 +15,7 @@ from powerkmeans.sources.disk import UnreadableError
 from powerkmeans.sources.matlab import check_matlab
 from powerkmeans.sources.npy import DAMAGED
 from powerkmeans.support.install import needed
+from powerkmeans.support.memory import available_memory
 
 _NEWER_MATLAB = "Please use HDF reader"
 # an archive may be packed in a way that nobody here unpacks, or be locked, which is a RuntimeError
@@ -53,9 +54,13 @@ def read_mat(name: str, path: str) -> dict[str, Any]:
         content = loadmat(path)
     except Exception as error:  # whatever its reader meets in a damaged file
         if _NEWER_MATLAB not in str(error):
-            raise UnreadableError(f"{name} cannot be read as a MATLAB file; it may be damaged.") from error
-        content = _newer_matlab(path)
+            raise _no_matlab(name) from error
+        content = _newer_matlab(name, path)
     return dict(_variables(content.items()))
+
+
+def _no_matlab(name: str) -> UnreadableError:
+    return UnreadableError(f"{name} cannot be read as a MATLAB file; it may be damaged.")
 
 
 def _variables(items: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
@@ -78,8 +83,21 @@ def _cells(value: Any) -> list[NDArray[Any]] | None:
     return cells if all(getattr(cell, "ndim", 0) == 2 and cell.dtype.kind in "biuf" for cell in cells) else None
 
 
-def _newer_matlab(path: str) -> dict[str, Any]:
+def _newer_matlab(name: str, path: str) -> dict[str, Any]:
     """The matrices of a file of MATLAB 7.3 or newer, which is HDF5 with its axes turned round."""
-    with needed("h5py", "h5ad").File(path, "r") as file:
-        plain = {key: item for key, item in file.items() if hasattr(item, "shape") and item.dtype.kind in "biuf"}
-        return {key: np.asarray(item).T for key, item in plain.items()}
+    h5py = needed("h5py", "h5ad")
+    try:
+        with h5py.File(path, "r") as file:
+            plain = {
+                key: item for key, item in file.items() if hasattr(item, "shape") and item.dtype.kind in "biuf"
+            }
+            free = available_memory()
+            if free is not None and sum(item.nbytes for item in plain.values()) > free:
+                raise UnreadableError(
+                    f"{name} cannot be read: its matrices are larger than the memory that is free."
+                )
+            return {key: np.asarray(item).T for key, item in plain.items()}
+    except UnreadableError:
+        raise
+    except Exception as error:  # as above
+        raise _no_matlab(name) from error

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -17,6 +19,11 @@ from powerkmeans.inputs.cells import PCA, about_raw
 from powerkmeans.support.install import needed
 
 MATRIX, COMPONENTS = "X", f"obsm/{PCA}"
+# what h5py, NumPy and SciPy meet in files that are damaged, or hold other things than anndata writes
+_BROKEN = (
+    OSError, LookupError, RuntimeError, ValueError, TypeError, AttributeError, ArithmeticError, SystemError,
+    MemoryError,
+)  # fmt: skip
 
 
 def read_h5ad(path: str, source: str, name: str, request: Request) -> list[Table]:
@@ -39,6 +46,8 @@ def read_h5mu(path: str, source: str, name: str, request: Request) -> list[Table
         if "mod" not in file or not len(file["mod"]):
             raise UserError(f"{source} has no modalities; is it an .h5ad file?")
         order = [str(name) for name in file["mod"].attrs.get("mod-order", list(file["mod"]))]
+        if not order or not set(order) <= set(file["mod"]):
+            raise UserError(f"{source} lists modalities that it does not have; it may be damaged.")
         read = partial(_table, key=request.arrays[0]) if request.arrays else _usual_table
         return [
             read(file["mod"][name], name=name, source=f"{source}, modality {name!r}", request=request)
@@ -59,21 +68,25 @@ def read_genes(path: str, source: str, arrays: tuple[str, ...]) -> tuple[Any, li
         names, shape = _index(file, "var", source).tolist(), _shape(item, MATRIX, source)
         if shape != (len(_index(file, "obs", source)), len(names)):
             return None
-        check_room(_stored_bytes(item), f"{source} (X)")
-        return _stored(item, shape, source), names
+        return _stored(item, shape, f"{source} (X)"), names
 
 
 def _stored_bytes(item: Any) -> int:
-    parts = [item[part] for part in ("data", "indices")] if hasattr(item, "keys") else [item]
+    parts = [item[part] for part in ("data", "indices", "indptr")] if hasattr(item, "keys") else [item]
     return sum(int(part.size) * part.dtype.itemsize for part in parts)
 
 
-def _opened(path: str, source: str) -> Any:
+@contextmanager
+def _opened(path: str, source: str) -> Iterator[Any]:
+    """A file to read; whatever its reader meets in it is the file's fault, and said so."""
     h5py = needed("h5py", "h5ad")
     try:
-        return h5py.File(path, "r")
-    except OSError as error:
-        raise UserError(f"{source} cannot be read as HDF5; it may be damaged or incomplete.") from error
+        with h5py.File(path, "r") as file:
+            yield file
+    except _BROKEN as error:
+        raise UserError(
+            f"{source} cannot be read: it is damaged or incomplete, or holds something else than anndata writes."
+        ) from error
 
 
 def _usual_table(group: Any, name: str, source: str, request: Request) -> Table:
@@ -105,6 +118,7 @@ def _table(group: Any, key: str, name: str, source: str, request: Request) -> Ta
     shape = _shape(item, key, source)
     by_gene = key == MATRIX or key.startswith("layers/")
     header = _index(group, "var", source).tolist() if by_gene else [str(place) for place in range(shape[1])]
+    _check_length(len(header), shape[1], "columns", source)
     checked_header(header, source)
     chosen = request.choose(header, source)
     dtype = request.dtype(np.dtype(item["data"].dtype if hasattr(item, "keys") else item.dtype))
@@ -112,7 +126,14 @@ def _table(group: Any, key: str, name: str, source: str, request: Request) -> Ta
     values = _dense(item, shape, source)[:, chosen].astype(dtype)
     columns = tuple(header[place] for place in chosen)
     table = Table(name, source, columns, np.ascontiguousarray(values), scaled=not key.startswith("obsm/"))
-    return replace(table, ids=checked_ids(_ids(group, request, source), table))
+    ids = _ids(group, request, source)
+    _check_length(len(ids.values), shape[0], "rows", source)
+    return replace(table, ids=checked_ids(ids, table))
+
+
+def _check_length(n_names: int, length: int, what: str, source: str) -> None:
+    if n_names != length:
+        raise UserError(f"{source} has names for {n_names} {what} and a matrix of {length}; it may be damaged.")
 
 
 def _shape(item: Any, key: str, source: str) -> tuple[int, int]:
@@ -121,7 +142,7 @@ def _shape(item: Any, key: str, source: str) -> tuple[int, int]:
         raise UserError(f"{source} has a {kind} in {key!r} and no matrix; choose one with --array.")
     stored = item.attrs["shape"] if hasattr(item, "keys") else item.shape
     shape = tuple(int(n) for n in stored)
-    if len(shape) != 2 or 0 in shape:
+    if len(shape) != 2 or min(shape) < 1:
         raise UserError(f"{source} has a matrix of shape {shape}; expected rows and columns.")
     return shape[0], shape[1]
 
@@ -134,14 +155,15 @@ def _dense(item: Any, shape: tuple[int, int], source: str) -> NDArray[Any]:
 
 def _stored(item: Any, shape: tuple[int, int], source: str) -> Any:
     """A matrix as it is stored, dense or sparse."""
+    check_room(_stored_bytes(item), source)
     if not hasattr(item, "keys"):
         return np.asarray(item[:])
     kind = str(item.attrs.get("encoding-type", item.attrs.get("h5sparse_format", "")))
     parts = tuple(item[part][:] for part in ("data", "indices", "indptr"))
-    if kind.startswith("csr"):
-        return csr_array(parts, shape=shape)
-    if kind.startswith("csc"):
-        return csc_array(parts, shape=shape)
+    if kind.startswith(("csr", "csc")):
+        matrix = (csr_array if kind.startswith("csr") else csc_array)(parts, shape=shape)
+        matrix.check_format(full_check=True)  # SciPy's loops go wherever the indices say
+        return matrix
     raise UserError(f"{source} stores its matrix as {kind or 'something'!r}, which is neither dense, CSR nor CSC.")
 
 
@@ -173,5 +195,6 @@ def _texts(item: Any) -> NDArray[Any]:
         categories = _texts(item["categories"])
         return np.array([categories[code] if code >= 0 else "" for code in item["codes"][:]], dtype=object)
     stored = item["values"] if hasattr(item, "keys") else item
+    check_room(int(stored.size) * stored.dtype.itemsize, "a column of names")
     values = stored.asstr()[:] if stored.dtype.kind == "O" else stored[:]
     return np.array([value.decode() if isinstance(value, bytes) else str(value) for value in values], dtype=object)
