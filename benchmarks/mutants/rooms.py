@@ -130,6 +130,7 @@ ROOMS = {
         "*.py",
         10,
         (
+            "tests/fitting/test_small_parts.py",
             "tests/fitting/test_fit.py",
             "tests/solver/test_last_sums.py",
             "tests/inputs/test_missing_views.py",
@@ -139,9 +140,9 @@ ROOMS = {
         {
             "checkpoints": ("tests/fitting/test_checkpoints.py",),
             "progress": ("tests/estimators/test_progress.py",),
-            "listener": ("tests/estimators/test_progress.py",),
+            "listener": ("tests/fitting/test_small_parts.py", "tests/estimators/test_progress.py"),
             "explicit": _EXACT,
-            "fused": _GRAPH,
+            "fused": ("tests/fitting/test_small_parts.py", *_GRAPH),
         },
     ),
 }
