@@ -117,7 +117,7 @@ test-nasty: $(VENV)/.run  ## nasty data through every engine, map, membership an
 test-states: $(VENV)/.run  ## random orders of fits, chunks, failures, interrupts, files and copies, for minutes
 	POWERKMEANS_FUZZ=1 $(call threads,1) $(BIN)/python -m pytest --quiet tests/properties/test_states.py
 
-MUTANTS ?= 218
+MUTANTS ?= 230
 mutants: $(VENV)/.run  ## the source broken in MUTANTS small ways: do the tests notice? goes on where it was stopped
 	$(call threads,1) $(BIN)/python -m benchmarks.mutants --count $(MUTANTS) --jobs $(JOBS)
 

@@ -164,7 +164,7 @@ def _retyped(content: Content, name: str, rng: np.random.Generator) -> Content:
     with np.errstate(all="ignore"):
         try:
             content[name] = content[name].astype(TYPES[rng.integers(len(TYPES))])
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, RuntimeError):
             content[name] = np.full(content[name].shape, None)
     return content
 

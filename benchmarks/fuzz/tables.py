@@ -169,7 +169,7 @@ def odd_array(rng: Draw, broken: bool) -> np.ndarray:
 def _retyped(array: np.ndarray, kind: str) -> np.ndarray:
     try:
         return array.astype(kind)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RuntimeError):
         return np.full(array.shape, None)
 
 

@@ -1,6 +1,6 @@
 """Break the source in small ways, and see whether the tests notice.
 
-python -m benchmarks.mutants [--count 218] [--room objective] [--seed 0] [--jobs 1] [--again] [--only NAME [--try]]
+python -m benchmarks.mutants [--count 230] [--room objective] [--seed 0] [--jobs 1] [--again] [--only NAME [--try]]
 
 A mutant is one change in a copy of the tree: a sign, an index, a comparison, a factor, a term, swapped arguments.
 It is put before the tests of its module until one fails. Those that survive are listed at the end, and the command
@@ -103,7 +103,7 @@ def _fail(text: str) -> int:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=218, help="mutants, over all rooms or of one")
+    parser.add_argument("--count", type=int, default=230, help="mutants, over all rooms or of one")
     parser.add_argument("--room", choices=list(ROOMS))
     parser.add_argument("--seed", type=int, default=0, help="which of all mutants are drawn")
     parser.add_argument("--jobs", type=int, default=1, help="mutants at once, each in its own copy")
