@@ -109,6 +109,13 @@ def feather(compression):
     return content
 
 
+def name_that_is_no_text():
+    arrow, stream = pytest.importorskip("pyarrow"), io.BytesIO()
+    table = arrow.table({"aä": ROWS[:, 0], "b": ROWS[:, 1]})
+    pytest.importorskip("pyarrow.feather").write_feather(table, stream, compression="uncompressed")
+    return stream.getvalue().replace("ä".encode(), b"\xe4\x20")
+
+
 def hdf5(change, head=b""):
     """Cells with a sparse matrix and names of both axes, or matrices of MATLAB 7.3, after a change."""
     h5py, stream = pytest.importorskip("h5py"), io.BytesIO()
@@ -183,6 +190,7 @@ FILES = {
     "packed somehow.npz": (lambda: npz("packing"), "cannot be read; it is damaged"),
     "newer.xlsx": (spreadsheet, "cannot be read as a spreadsheet; it may be damaged"),
     "texts.feather": (lambda: feather("uncompressed"), "cannot be read"),
+    "name.feather": (name_that_is_no_text, "the name of a column is no text"),
     "memory.feather": (lambda: feather("lz4"), "it asks for more memory than there is. It may be damaged"),
 }
 

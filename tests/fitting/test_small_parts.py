@@ -30,7 +30,9 @@ def test_a_view_of_few_values_is_held_against_itself(monkeypatch, spare):
     draw = baseline._gaussian_features
     monkeypatch.setattr(baseline, "_gaussian_features", lambda *given: drawn.append(1) or draw(*given))
     few = np.linspace(-4, 4, 2 * k + spare)[np.arange(len(ROWS)) % (2 * k + spare)][:, None]
-    MultiViewPowerKMeans(k, feature_map="identity", random_state=0, anneal_factor=1.5, advice=False).fit([ROWS, few])
+    MultiViewPowerKMeans(k, feature_map="identity", random_state=0, anneal_factor=1.5, advice=False).fit(
+        [ROWS, few]
+    )
     assert len(drawn) == 1 + spare  # the rows of blobs, and the values that are one too many
 
 

@@ -148,7 +148,10 @@ class NamedColumns:
     @property
     def header(self) -> list[str]:
         """The names of all columns."""
-        return list(self.data.schema.names)
+        try:
+            return list(self.data.schema.names)
+        except UnicodeDecodeError as error:
+            raise unreadable(self.name, ValueError("the name of a column is no text")) from error
 
     @property
     def stored_index(self) -> list[Any]:
