@@ -146,7 +146,9 @@ ROOMS = {
             "fused": ("tests/fitting/test_small_parts.py", *_GRAPH),
         },
     ),
-    "cluster": Room("compute", "*.py", 12, ("tests/cluster/test_input.py",), {}, on_dask=True),
+    "cluster": Room(
+        "compute", "*.py", 12, ("tests/cluster/test_sizes.py", "tests/cluster/test_input.py"), {}, on_dask=True
+    ),
 }
 
 
