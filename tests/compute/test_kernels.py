@@ -28,11 +28,10 @@ BUILT = [target for target in TARGETS if open_library(target) is not None]
 needs_library = pytest.mark.skipif(not BUILT, reason="powerkmeans was installed without a C++ compiler")
 SUMS = ["mass", "moment", "scatter", "residual", "sizes", "loss", "hard_cost"]
 TOLERANCE = {np.float32: 1e-5, np.float64: 1e-11}
-# rows, clusters, widths: one row, tiles cut anywhere, groups of every size, several and missing views, and rows that are
-# long enough for their clusters to be multiplied as they lie in memory, in one chunk of columns and in more
-SHAPES = [
-    (1, 1, (1,)), (64, 3, (5,)), (65, 13, (17,)), (1000, 25, (216,)), (333, 7, (300, 33, 2)), (135, 10, (123,)), (9, 2, (27,)),
-]  # fmt: skip
+# rows, clusters, widths: one row, tiles cut anywhere, groups of every size, several and missing views;
+# and rows that are long enough to be multiplied as they lie in memory, in one chunk of columns and in more
+SHAPES = [(1, 1, (1,)), (64, 3, (5,)), (65, 13, (17,)), (1000, 25, (216,)), (333, 7, (300, 33, 2))]
+SHAPES += [(135, 10, (123,)), (9, 2, (27,))]
 
 
 @pytest.fixture(params=BUILT or [pytest.param("none", marks=needs_library)])

@@ -21,7 +21,7 @@ from powerkmeans.estimators import KernelPowerKMeans, MultiViewPowerKMeans
 from powerkmeans.estimators.labels import calling_columns
 from powerkmeans.features.maps.registry import MAPS
 from powerkmeans.fitting.pilot import PILOT_ROWS, ROWS_PER_CLUSTER
-from powerkmeans.fitting.samples import START_ROWS
+from powerkmeans.fitting.samples import rows_drawn
 from powerkmeans.fitting.task import SAMPLE_BYTES
 from powerkmeans.inputs.settings import AUTO
 from powerkmeans.preparing.prepared import rows_of
@@ -162,10 +162,11 @@ def _feature_bytes(model: Any, n: int, engine: Any) -> tuple[int, bool]:
 
 def _work_bytes(model: Any, n: int, kept_bytes: int) -> int:
     """What a fit takes beside what it keeps of all rows."""
-    found, drawn = model._fit.model, min(n, START_ROWS)
+    found = model._fit.model
     if found.problem.dual:
         return 0
     row = found.dtype.itemsize * sum(found.view_widths)
+    drawn = min(n, rows_drawn(row))
     features = found.dtype.itemsize * found.problem.splits[-1]
     hashes = max(0, _HASHED_ROW * min(n, HELD) - kept_bytes)  # which are gone when anything is kept
     sample = 0 if found.fuses else _FEATURES_DRAWN * min(SAMPLE_BYTES, drawn * features)
