@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,7 +14,8 @@ from powerkmeans import MultiViewPowerKMeans
 from powerkmeans.compute.engine import open_engine
 from powerkmeans.compute.rows import RowEngine
 from powerkmeans.engines import NumpyOptions
-from powerkmeans.fitting import fused
+from powerkmeans.fitting import features, fused
+from powerkmeans.fitting.prepare import prepare_views
 from powerkmeans.fitting.samples import draw_samples, split_sample
 from powerkmeans.sources import join_views
 from powerkmeans.types import RowSample, Views
@@ -60,3 +63,23 @@ def test_views_of_different_types_are_taken_as_they_are():
         np.float32,
         np.float64,
     ]
+
+
+def test_a_graph_that_is_not_taken_is_gone_before_landmarks_are_drawn(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(300, 4))
+    rejected = []
+
+    def fused_views(*given):
+        prepared = fused.prepare_fused(*given)
+        rejected.append(weakref.ref(prepared.engine))
+        return prepared
+
+    def views_with_landmarks(*given):
+        gc.collect()
+        assert rejected[0]() is None
+        return prepare_views(*given)
+
+    monkeypatch.setattr(features, "prepare_fused", fused_views)
+    monkeypatch.setattr(features, "prepare_views", views_with_landmarks)
+    MultiViewPowerKMeans(3, random_state=0, advice=False).fit([X[:, :2], X[:, 2:]])
+    assert rejected
