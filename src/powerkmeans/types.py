@@ -108,10 +108,9 @@ class Sums:
         return type(self)(*(xp.asarray(v, dtype=xp.float64, device=device_of(v), copy=True) for v in own))
 
     def __iadd__(self, other: Self) -> Self:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            value += getattr(other, field.name)
-            setattr(self, field.name, value)
+        own = vars(self)
+        for name in own:
+            own[name] += getattr(other, name)
         return self
 
     def __add__(self, other: Self) -> Self:
