@@ -1,6 +1,6 @@
 """What a fit takes in memory beside the data: measured, asked for by its budget, and told by ``fit --dry-run``.
 
-python -m benchmarks.memory [--threads 2] [--budget MIB]
+python -m benchmarks.memory [--threads 2] [--budget MIB] [--wide]
 
 Each fit runs in a process of its own; the peak is of its anonymous memory, less what was there before.
 """
@@ -20,7 +20,7 @@ import numpy as np
 
 from benchmarks.report import machine, print_table, write_lines
 from benchmarks.scaling import PeakClock, anonymous_megabytes
-from powerkmeans import KernelPowerKMeans
+from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
 from powerkmeans.engines import NumpyOptions
 
 
@@ -31,6 +31,11 @@ class Case(NamedTuple):
     width: int
     clusters: int
     feature_map: str
+    views: int = 1
+
+    def split(self, X: Any) -> list[Any]:
+        """The columns of each view."""
+        return [np.ascontiguousarray(part) for part in np.array_split(X, self.views, axis=1)]
 
 
 CASES = (
@@ -45,6 +50,7 @@ CASES = (
     Case(1_000_000, 10, 8, "rff"),
     Case(2_000_000, 10, 8, "rff"),
     Case(5_000_000, 10, 8, "identity"),
+    Case(60_000, 2688, 10, "auto", views=3),
 )
 
 
@@ -59,20 +65,30 @@ def mixture(case: Case) -> Any:
     return X
 
 
+def estimator_of(case: Case) -> Any:
+    estimator = KernelPowerKMeans if case.views == 1 else MultiViewPowerKMeans
+    return estimator(case.clusters, feature_map=case.feature_map, random_state=0)
+
+
+def given(views: list[Any]) -> Any:
+    """Several views are a list, one is an array."""
+    return views[0] if len(views) == 1 else views
+
+
 def fit(case: Case, budget: int, threads: int) -> dict[str, Any]:
     """One fit, in this process."""
     warnings.simplefilter("ignore")
-    X = mixture(case)
-    estimator = KernelPowerKMeans(case.clusters, feature_map=case.feature_map, random_state=0)
-    estimator.fit(X[:5000])  # libraries are loaded
+    views = case.split(mixture(case))
+    estimator = estimator_of(case)
+    estimator.fit(given([view[:5000] for view in views]))  # libraries are loaded
     estimator.set_params(engine=NumpyOptions(n_threads=threads, memory_budget=budget * 2**20))
     before, clock = anonymous_megabytes(), PeakClock()
     clock.start()
-    estimator.fit(X)
+    estimator.fit(given(views))
     found = {
         "threads": threads,
         "budget_mb": budget,
-        "data_mb": X.nbytes / 2**20,
+        "data_mb": sum(view.nbytes for view in views) / 2**20,
         "peak_mb": clock.stop() - before,
     }
     return {**case._asdict(), **found}
@@ -81,10 +97,11 @@ def fit(case: Case, budget: int, threads: int) -> dict[str, Any]:
 def told(case: Case) -> float:
     """What a dry run tells of the same fit, with the budget by default, beside the data."""
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "rows.npy"
-        np.save(path, mixture(case))
+        paths = [Path(folder) / f"rows{number}.npy" for number in range(case.views)]
+        for path, view in zip(paths, case.split(mixture(case)), strict=True):
+            np.save(path, view)
         asked = ["-k", str(case.clusters), "--feature-map", case.feature_map, "--membership", "fuzzy"]
-        command = [sys.executable, "-m", "powerkmeans", "fit", str(path), *asked, "--dry-run", "--json"]
+        command = [sys.executable, "-m", "powerkmeans", "fit", *map(str, paths), *asked, "--dry-run", "--json"]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
     found = json.loads(done.stdout)
     return float(found["feature_bytes"] + found["work_bytes"]) / 2**20
@@ -102,27 +119,30 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--budget", type=int, default=2**10)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--fit", nargs=6, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.fit:
-        rows, width, clusters, feature_map, budget, threads = given.fit
-        case = Case(int(rows), int(width), int(clusters), feature_map)
+    parser.add_argument("--fit", nargs=7, help=argparse.SUPPRESS)
+    parser.add_argument("--wide", action="store_true", help="several wide views alone")
+    asked = parser.parse_args()
+    if asked.fit:
+        rows, width, clusters, feature_map, views, budget, threads = asked.fit
+        case = Case(int(rows), int(width), int(clusters), feature_map, int(views))
         print(json.dumps(fit(case, int(budget), int(threads))))
         return
-    found = [measured(case, given.budget, given.threads) for case in CASES]
+    cases = [case for case in CASES if case.views > 1 or not asked.wide]
+    found = [measured(case, asked.budget, asked.threads) for case in cases]
     for name, value in machine().items():
         print(f"{name}: {value}")
     print_table(
-        ["rows", "columns", "k", "map", "data, MB", "budget, MB", "peak beside the data, MB", "dry run, MB"],
+        ["rows", "columns", "views", "k", "map", "data, MB", "budget, MB", "peak beside the data, MB", "told, MB"],
         [
             [
-                r["rows"], r["width"], r["clusters"], r["feature_map"], f"{r['data_mb']:.0f}", r["budget_mb"],
-                f"{r['peak_mb']:.0f}", f"{r['told_mb']:.0f}",
+                r["rows"], r["width"], r["views"], r["clusters"], r["feature_map"], f"{r['data_mb']:.0f}",
+                r["budget_mb"], f"{r['peak_mb']:.0f}", f"{r['told_mb']:.0f}",
             ]
             for r in found
         ],
     )  # fmt: skip
-    print(f"written to {write_lines('memory', found)}")
+    if not asked.wide:
+        print(f"written to {write_lines('memory', found)}")
 
 
 if __name__ == "__main__":

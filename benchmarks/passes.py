@@ -1,16 +1,17 @@
 """One pass of the solver against the machine's floor and one Lloyd iteration of scikit-learn, in one run.
 
-python -m benchmarks.passes [--repeats 7]
+python -m benchmarks.passes [--repeats 7] [--busy]
 
 The floor is max(flops / peak, bytes / bandwidth), both measured in the same run: a pass does 4 n p k flops and
 reads n p numbers once. From raw rows it does 2 n d D flops and n D pairs of sine and cosine besides, and reads n d
 numbers. Everything takes turns, so that a busy neighbour slows all alike; medians are of each one's own times.
+--busy is for a machine that others use: the first shape alone, by one thread, in times of the processor and not
+of the clock; nothing is written then.
 """
 
 from __future__ import annotations
 
 import argparse
-import time
 import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -18,8 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
 
-from benchmarks.machine import bytes_per_second, flops_per_second, pair_seconds
+from benchmarks.machine import bytes_per_second, flops_per_second, now, pair_seconds, use_processor_time
 from benchmarks.report import machine, print_table, write_lines
 from powerkmeans.compute.blas import single_threaded_blas
 from powerkmeans.compute.engine import open_engine
@@ -55,9 +57,9 @@ def lloyd_seconds(X: np.ndarray, centers: np.ndarray) -> float:
     seconds = []
     for n_iter in (1, 1 + _LLOYD_STEPS):
         model = KMeans(len(centers), init=centers, n_init=1, max_iter=n_iter, tol=0, algorithm="lloyd")
-        start = time.perf_counter()
+        start = now()
         model.fit(X)
-        seconds.append(time.perf_counter() - start)
+        seconds.append(now() - start)
         done = model.n_iter_
     return (seconds[1] - seconds[0]) / (done - 1)
 
@@ -108,9 +110,9 @@ def from_raw(n: int, d: int, n_frequencies: int, k: int) -> Setting:
 
 
 def timed(run: Callable[[], object]) -> float:
-    start = time.perf_counter()
+    start = now()
     value = run()
-    return value if isinstance(value, float) else time.perf_counter() - start
+    return value if isinstance(value, float) else now() - start
 
 
 def measure(setting: Setting, repeats: int) -> list[dict[str, Any]]:
@@ -143,10 +145,15 @@ def measure(setting: Setting, repeats: int) -> list[dict[str, Any]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--busy", action="store_true", help="one thread, and processor time")
     arguments = parser.parse_args()
+    if arguments.busy:
+        use_processor_time()
     warnings.simplefilter("ignore", ConvergenceWarning)
     settings = [lambda s=s: stored(*s) for s in SHAPES] + [lambda: from_raw(*RAW)]
-    rows = [row for make in settings for row in measure(make(), arguments.repeats)]
+    settings = settings[:1] if arguments.busy else settings
+    with threadpool_limits(limits=1 if arguments.busy else None):
+        rows = [row for make in settings for row in measure(make(), arguments.repeats)]
     for name, value in machine().items():
         print(f"{name}: {value}")
     print_table(
@@ -161,7 +168,8 @@ def main() -> None:
             for r in rows
         ],
     )
-    print(f"written to {write_lines('passes', rows)}")
+    if not arguments.busy:
+        print(f"written to {write_lines('passes', rows)}")
 
 
 if __name__ == "__main__":

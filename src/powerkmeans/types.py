@@ -8,6 +8,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
@@ -103,14 +104,13 @@ class Sums:
 
     def begun(self, xp: Any) -> Self:
         """A copy to add to, in float64: arrays where they are, and numbers as arrays."""
-        old = (getattr(self, field.name) for field in fields(self))
-        return type(self)(*(xp.asarray(v, dtype=xp.float64, device=device_of(v), copy=True) for v in old))
+        own = vars(self).values()  # in the order of the fields
+        return type(self)(*(xp.asarray(v, dtype=xp.float64, device=device_of(v), copy=True) for v in own))
 
     def __iadd__(self, other: Self) -> Self:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            value += getattr(other, field.name)
-            setattr(self, field.name, value)
+        own = vars(self)
+        for name in own:
+            own[name] += getattr(other, name)
         return self
 
     def __add__(self, other: Self) -> Self:
@@ -212,7 +212,7 @@ class Problem:
     baseline: Float64Array | None = None
     dual: tuple[bool, ...] = ()
 
-    @property
+    @cached_property  # asked for several times in every iteration
     def view_slices(self) -> tuple[slice, ...]:
         return tuple(slice(a, b) for a, b in zip(self.splits[:-1], self.splits[1:], strict=True))
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,9 +9,11 @@ from command_helpers import ANNEAL_FACTOR, LANDMARKS, K, N, ids, leftovers, read
 
 import powerkmeans
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
-from powerkmeans.cli.actions.estimate import Probe, _seconds
+from powerkmeans.cli.actions.estimate import Probe, _seconds, _work_bytes
 from powerkmeans.cli.loading import load_prepared
+from powerkmeans.fitting.task import SAMPLE_BYTES
 from powerkmeans.metrics import clustering_accuracy
+from powerkmeans.support.memory import SPARE_BYTES
 
 TRUTH = np.arange(N) % K
 
@@ -365,3 +368,14 @@ def test_a_fit_goes_on_from_a_checkpoint(run, table, tmp_path, monkeypatch):
     done = run(*arguments, "-o", "other", "--checkpoint", path)
     assert done.code != 0
     assert "not a checkpoint" in done.err
+
+
+def test_copies_of_wide_rows_are_counted_once_for_all_views_and_once_for_each():
+    """As ``benchmarks.memory --wide`` has measured: temporary copies are of a part of the rows."""
+    problem = SimpleNamespace(dual=(), splits=(0, 11))
+    widths, n, dtype = (896, 896, 896), 60_000, np.dtype(np.float32)
+    found = SimpleNamespace(problem=problem, view_widths=widths, dtype=dtype, fuses=True)
+    model = SimpleNamespace(_fit=SimpleNamespace(model=found))
+    told = _work_bytes(model, n, 0)
+    assert told + dtype.itemsize * sum(widths) >= 2 * SPARE_BYTES  # whole rows
+    assert told <= 2 * SPARE_BYTES + 2 * SAMPLE_BYTES + 2**25

@@ -15,7 +15,7 @@ from sklearn.metrics import adjusted_rand_score
 from helpers import blobs, make_engine, make_present, make_problem, make_views, quick
 from powerkmeans.compute import passes
 from powerkmeans.compute.engine import open_engine
-from powerkmeans.compute.native.compiled import CompiledPass, FastMap, FusedPass, RawInput
+from powerkmeans.compute.native.compiled import CompiledAnswer, CompiledPass, FastMap, FusedPass, RawInput
 from powerkmeans.compute.native.library import TARGETS, open_library
 from powerkmeans.compute.passes import available_passes, fastest
 from powerkmeans.features.maps.centred import make_centred
@@ -28,8 +28,10 @@ BUILT = [target for target in TARGETS if open_library(target) is not None]
 needs_library = pytest.mark.skipif(not BUILT, reason="powerkmeans was installed without a C++ compiler")
 SUMS = ["mass", "moment", "scatter", "residual", "sizes", "loss", "hard_cost"]
 TOLERANCE = {np.float32: 1e-5, np.float64: 1e-11}
-# rows, clusters, widths: one row, tiles cut anywhere, groups of every size, several and missing views
+# rows, clusters, widths: one row, tiles cut anywhere, groups of every size, several and missing views;
+# and rows that are long enough to be multiplied as they lie in memory, in one chunk of columns and in more
 SHAPES = [(1, 1, (1,)), (64, 3, (5,)), (65, 13, (17,)), (1000, 25, (216,)), (333, 7, (300, 33, 2))]
+SHAPES += [(135, 10, (123,)), (9, 2, (27,))]
 
 
 @pytest.fixture(params=BUILT or [pytest.param("none", marks=needs_library)])
@@ -68,6 +70,22 @@ def test_sums_are_those_of_numpy(compiled, dtype, membership, missing, shape, s)
     engine = make_engine(views, weight, present=present)
     inputs = prepare(parameters, s, problem, np.dtype(dtype))
     assert_same(engine.fold(compiled.sums, inputs), engine.fold(block_statistics, inputs), dtype)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_what_is_told_of_a_row_does_not_depend_on_the_rows_beside_it(compiled, dtype, shape):
+    views, weight, _, problem, parameters = random_problem(shape, dtype, ("fuzzy", 2.0), False)
+    inputs = prepare(parameters, -2.0, problem, np.dtype(dtype))
+    answer = CompiledAnswer(compiled.target, block.block_distances)
+
+    def distances(rows):
+        engine = make_engine([view[rows] for view in views], weight[rows])
+        return engine.map_rows(answer, inputs)
+
+    together = distances(slice(None))
+    for row in range(0, len(weight), 7):
+        assert np.array_equal(distances(slice(row, row + 1))[0], together[row])
 
 
 def undecided(views, parameters):

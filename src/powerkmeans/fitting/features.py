@@ -58,6 +58,7 @@ def _clearer(views: Views, chosen: tuple[ViewSettings, ...], settings: Settings,
         "neighbours are of a row's own, beyond chance"
     )
     if not base.judged.clear:
+        del prepared, base  # before as much is drawn and kept again
         return _landmarks(views, chosen, settings, seed, said)
     return prepared._replace(notes=(*prepared.notes, f"feature_map='auto': graph, as {said}"))
 

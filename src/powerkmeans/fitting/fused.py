@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from powerkmeans.compute.engine import open_engine
 from powerkmeans.compute.options import kept_here
@@ -41,6 +42,8 @@ def prepare_fused(views: Views, chosen: tuple[ViewSettings, ...], settings: Sett
     with told_part("graph built"):
         (base,) = make_maps(joined, (sample,), (None,), chosen, settings, seed)
     mapped = _stored if not rows.elsewhere and _fits(rows, base, settings) else _mapped_in_passes
+    if mapped is _stored:
+        sample = sample._replace(views=())  # their features take the place of the rows, and these are in the way
     with told_part(ROWS_MAPPED):
         prepared = mapped(rows, base, sample, settings)
     name, scatter = joined.names[0], float(prepared.scatter[0])
@@ -127,5 +130,20 @@ def _raw_samples(views: Views, sample: RowSample, settings: Settings) -> list[Ro
     if len(views.names) == 1:
         return [sample]
     assert sample.rows is not None
-    rows, present = open_engine(settings.engine, views).take(sample.rows)
+    if _lie_side_by_side(views, sample.views[0]):
+        rows, present = _columns(views, sample.views[0])
+    else:
+        rows, present = open_engine(settings.engine, views).take(sample.rows)
     return split_sample(RowSample(rows, sample.weight, present, sample.n_distinct), views.keys)
+
+
+def _lie_side_by_side(views: Views, joined: Array) -> bool:
+    """Whether rows that were drawn of all views are those of each as it had them."""
+    return isinstance(joined, np.ndarray) and all(array.dtype == joined.dtype for array in views.arrays)
+
+
+def _columns(views: Views, joined: Array) -> tuple[tuple[Array, ...], NDArray[np.bool_] | None]:
+    """The columns of each view, without a copy of what may take as much as all else, and which rows have it."""
+    ends = np.cumsum([int(array.shape[1]) for array in views.arrays])
+    *parts, marks = np.split(joined, ends, axis=1)
+    return tuple(parts), None if views.present is None else marks > 0

@@ -55,6 +55,9 @@ def split_sample(sample: RowSample, keys: tuple[str, ...]) -> list[RowSample]:
 
 
 def _sample_size(views: Views) -> int:
-    """Not by the memory budget: results do not depend on it."""
-    row_bytes = sum(array.shape[1] * array.dtype.itemsize for array in views.arrays)
+    return rows_drawn(sum(array.shape[1] * array.dtype.itemsize for array in views.arrays))
+
+
+def rows_drawn(row_bytes: int) -> int:
+    """How many rows of such a size. Not by the memory budget: results do not depend on it."""
     return int(np.clip(SPARE_BYTES // max(1, row_bytes), 1000, START_ROWS))

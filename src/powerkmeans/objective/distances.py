@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from powerkmeans.types import Array, device_of
 
 
+@cache
 def smallest_share(dtype: Any, xp: Any) -> float:
     """The share of the squared norms that must be left of an expanded square for two thirds of its digits.
 

@@ -96,5 +96,9 @@ def shift_norms(old: Parameters, new: Parameters, problem: Problem) -> Float64Ar
 
 
 def column_scale(view_weights: Float64Array, problem: Problem) -> Float64Array:
-    """``sqrt(alpha_l)`` repeated over the columns of view l: scaled so, plain distances are ``dbar``."""
-    return np.repeat(np.sqrt(view_weights), np.diff(problem.splits))
+    """``sqrt(alpha_l)`` repeated over the columns of view l: scaled so, plain distances are ``dbar``.
+
+    One number where there is one view.
+    """
+    roots = np.sqrt(view_weights)
+    return roots if len(roots) == 1 else np.repeat(roots, np.diff(problem.splits))

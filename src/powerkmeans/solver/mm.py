@@ -99,10 +99,9 @@ def count_apart(parameters: Parameters, problem: Problem, spread: float) -> int:
 def groups_together(parameters: Parameters, problem: Problem, spread: float) -> Array:
     """For each centroid the first of those that it has not separated from, itself if it leads."""
     close = _between(parameters, problem) <= QUIET * spread
-    np.fill_diagonal(close, False)
-    if not np.any(close):
+    close.flat[:: len(close) + 1] = True
+    if np.count_nonzero(close) == len(close):
         return np.arange(len(close))
-    np.fill_diagonal(close, True)
     leader = np.argmax(np.tril(close), axis=1)
     while not np.array_equal(leader, leader[leader]):
         leader = leader[leader]

@@ -71,5 +71,6 @@ class Settling:
             return False
         first, last, moved = self._recent[0], self._recent[-1], [step.moved for step in self._recent]
         growing = len(moved) > 1 and moved[-1] > max(moved[:-1])
-        same_sizes = all(np.array_equal(step.sizes, first.sizes) for step in self._recent)
-        return max(moved) <= tol * last.spread and not growing and same_sizes
+        if growing or not max(moved) <= tol * last.spread:
+            return False
+        return all(np.array_equal(step.sizes, first.sizes) for step in self._recent)

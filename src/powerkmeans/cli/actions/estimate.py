@@ -21,7 +21,7 @@ from powerkmeans.estimators import KernelPowerKMeans, MultiViewPowerKMeans
 from powerkmeans.estimators.labels import calling_columns
 from powerkmeans.features.maps.registry import MAPS
 from powerkmeans.fitting.pilot import PILOT_ROWS, ROWS_PER_CLUSTER
-from powerkmeans.fitting.samples import START_ROWS
+from powerkmeans.fitting.samples import rows_drawn
 from powerkmeans.fitting.task import SAMPLE_BYTES
 from powerkmeans.inputs.settings import AUTO
 from powerkmeans.preparing.prepared import rows_of
@@ -34,8 +34,9 @@ _FULL_PASSES = 8
 # the same where a graph is: rows are mapped once, and passes over the few features that they get are nothing
 _FULL_PASSES_OF_A_GRAPH = 1
 _PASS_ROWS = 2**15
-# memory beside what is kept of all rows: bytes per row that a sample is drawn from, and copies of the rows drawn,
-# of their features and of blocks (benchmarks.memory has the sum beside what was measured)
+# memory beside what is kept of all rows: bytes per row that a sample is drawn from, and copies of the rows drawn
+# (most of them of a part of these at a time), of their features and of blocks; benchmarks.memory has the sum
+# beside what was measured
 _HASHED_ROW, _ROWS_DRAWN, _FEATURES_DRAWN, _BLOCKS = 100, 4, 3, 2
 
 
@@ -162,14 +163,17 @@ def _feature_bytes(model: Any, n: int, engine: Any) -> tuple[int, bool]:
 
 def _work_bytes(model: Any, n: int, kept_bytes: int) -> int:
     """What a fit takes beside what it keeps of all rows."""
-    found, drawn = model._fit.model, min(n, START_ROWS)
+    found = model._fit.model
     if found.problem.dual:
         return 0
     row = found.dtype.itemsize * sum(found.view_widths)
+    drawn = min(n, rows_drawn(row))
     features = found.dtype.itemsize * found.problem.splits[-1]
     hashes = max(0, _HASHED_ROW * min(n, HELD) - kept_bytes)  # which are gone when anything is kept
     sample = 0 if found.fuses else _FEATURES_DRAWN * min(SAMPLE_BYTES, drawn * features)
-    return hashes + _ROWS_DRAWN * drawn * row + sample + _BLOCKS * min(n * features, BLOCK_BYTES)
+    held = min(len(found.view_widths), 2)  # of all views together and, where there are several, of each by itself
+    rows = held * drawn * row + (_ROWS_DRAWN - held) * min(SAMPLE_BYTES, drawn * row)
+    return hashes + rows + sample + _BLOCKS * min(n * features, BLOCK_BYTES)
 
 
 def show_estimate(found: Estimate, terminal: Terminal) -> None:

@@ -57,25 +57,31 @@ class Threads:
 
         def quiet(block: Block) -> T:
             # infinities and underflow are legitimate limits in the equations; NaN and 0-division are not
-            with np.errstate(over="ignore", under="ignore"), single_threaded_blas():
+            with np.errstate(over="ignore", under="ignore"):
                 return function(block, inputs)
+
+        def held(block: Block) -> T:
+            with single_threaded_blas():
+                return quiet(block)
 
         with single_threaded_blas() as allowed, closing(blocks.read()) as waiting:
             n_threads, first = self._n_threads or allowed, list(islice(waiting, 2))
-            if n_threads == 1 or len(first) < 2:
-                yield from map(quiet, chain(first, waiting))
+            if len(first) < 2:  # within the hold that has just begun
+                yield from map(quiet, first)
+            elif n_threads == 1:
+                yield from map(held, chain(first, waiting))
             else:
-                yield from self._in_order(quiet, chain(first, waiting), n_threads)
+                yield from self._in_order(held, chain(first, waiting), n_threads)
 
     def _in_order(
-        self, quiet: Callable[[Block], T], waiting: Iterator[Block], n_threads: int
+        self, held: Callable[[Block], T], waiting: Iterator[Block], n_threads: int
     ) -> Generator[T, None, None]:
         pool = self._workers(n_threads)
-        running = deque(pool.submit(quiet, block) for block in islice(waiting, BLOCKS_AHEAD * n_threads))
+        running = deque(pool.submit(held, block) for block in islice(waiting, BLOCKS_AHEAD * n_threads))
         try:
             while running:
                 result = running.popleft().result()
-                running.extend(pool.submit(quiet, block) for block in islice(waiting, 1))
+                running.extend(pool.submit(held, block) for block in islice(waiting, 1))
                 yield result
         finally:  # nothing goes on behind an error
             for ahead in running:

@@ -115,7 +115,9 @@ class PassCall(Call):
         self._views = (ViewStructure * len(block.views))()
         for index, view in enumerate(self._views):
             self._fill(view, index, block, inputs, None if maps is None else maps[index])
-        self.sums, self.totals = self._empty_sums(), np.empty(2)
+        # masses, scatters and residuals, (k, L) each; sizes, (k,); loss and hard cost: one array is one address
+        self._numbers = np.empty(self._n_clusters * (3 * len(block.views) + 1) + 2)
+        self.sums, self.totals = self._empty_sums(), self._numbers[-2:]
         self.structure = self._structure(block, inputs)
 
     @staticmethod
@@ -162,18 +164,20 @@ class PassCall(Call):
     def _empty_sums(self) -> PassStatistics:
         k, n_views = self._n_clusters, len(self._views)
         width = sum(view.width for view in self._views)
+        by_view = self._numbers[: 3 * k * n_views].reshape(3, k, n_views)
         return PassStatistics(
-            mass=np.empty((k, n_views)),
+            mass=by_view[0],
             moment=np.zeros((k, width), dtype=self.dtype),  # the others are set, this one is added to
-            scatter=np.empty((k, n_views)),
-            residual=np.empty((k, n_views)),
-            sizes=np.empty(k),
+            scatter=by_view[1],
+            residual=by_view[2],
+            sizes=self._numbers[3 * k * n_views : -2],
             loss=0.0,
             hard_cost=0.0,
         )
 
     def _structure(self, block: Block, inputs: PassInput) -> PassStructure:
-        sums, by_view = self.sums, (self._n_clusters, len(self._views))
+        sums, by_view = self.sums, self._n_clusters * len(self._views)
+        first, step = self._address("sums", self._numbers, self._numbers.shape, np.float64), self._numbers.itemsize
         hard = inputs.s == -math.inf
         return PassStructure(
             n_rows=self._n_rows,
@@ -187,11 +191,11 @@ class PassCall(Call):
             views=self._views,
             weight=self._address("weights", block.weight, (self._n_rows,)),
             moment=self._address("moments", sums.moment, sums.moment.shape),
-            mass=self._address("masses", sums.mass, by_view, np.float64),
-            scatter=self._address("scatters", sums.scatter, by_view, np.float64),
-            residual=self._address("residuals", sums.residual, by_view, np.float64),
-            sizes=self._address("sizes", sums.sizes, (self._n_clusters,), np.float64),
-            totals=self._address("totals", self.totals, (2,), np.float64),
+            mass=first,
+            scatter=first + step * by_view,
+            residual=first + step * 2 * by_view,
+            sizes=first + step * 3 * by_view,
+            totals=first + step * (3 * by_view + self._n_clusters),
         )
 
 

@@ -62,4 +62,19 @@ class Mapper {
   }
 };
 
+// Features of n rows, (n, 2D).
+template <class Real>
+int64_t map_all(const Map& map, int64_t n_rows, const Real* x, Real* out) {
+  Mapper<Real> mapper(map);
+  const int64_t width = 2 * map.n_frequencies;
+  Real there[TILE], norms[TILE];
+  std::fill(there, there + TILE, Real(1));
+  for (int64_t start = 0; start < n_rows; start += TILE) {
+    int rows = int(std::min<int64_t>(TILE, n_rows - start));
+    mapper(x + start * map.n_columns, rows, there, norms);
+    std::copy(mapper.rows.data(), mapper.rows.data() + rows * width, out + start * width);
+  }
+  return -1;
+}
+
 }  // namespace

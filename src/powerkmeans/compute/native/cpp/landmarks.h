@@ -132,7 +132,7 @@ class LandmarkMapper {
   // to[r, i] += sum_v from[r, v] panel[v, i] for all rows of the tile, always in whole groups
   static void add_products(const double* from, const double* panel, int depth, int padded, double* to, int64_t step) {
     for (int r = 0; r < padded; r += GROUP)
-      moment_group<double, GROUP, 2>(from + r * TILE, panel, WIDTH, depth, to + r * step, step, 0);
+      moment_group<double, GROUP, 2>(from + r * TILE, panel, WIDTH, depth, to + r * step, step);
   }
 
   void write(int64_t row, const double* from) const {

@@ -1,10 +1,15 @@
 // The sums of one pass over a block of rows, a tile at a time, so that each number is read from memory once.
 // The equations are those of objective/block.py, which is the reference; this is how to compute them quickly.
 
+#include "dots.h"
 #include "fourier.h"
 #include "guard.h"
+#include "means.h"
 
 namespace {
+
+// rows are multiplied as they lie in memory from so many columns a cluster on, for so few clusters (measured)
+constexpr int64_t LONG = 12, FEW_CLUSTERS = 2 * GROUP;
 
 // Features of one view and tile: rows for the moments, columns for the products if they had to be made.
 template <class Real>
@@ -20,12 +25,14 @@ class Worker {
   const Pass& pass;
   const int64_t k, L;
   const bool missing;
-  Array<Packed<Real>> projections;
+  Array<Packed<Real>> projections;          // of each view, empty where `dots` has it
+  Array<Dots<Real>> dots;                   // of each view, empty where `projections` has it
   Array<Mapper<Real>> mappers;              // none, or one per view
   Array<Real> part;                         // of a tile, transposed
   Array<Array<Real>> centers;               // of each view, (k, width), once they are needed
   Array<Real> distance;                     // (L, k, TILE)
   Array<Real> combined, pull;               // (k, TILE)
+  Mean<Real> mean;
   Array<Real> spare;
   Array<Real> norms, cover;                 // (L, TILE)
   Array<Real> mass, scatter, residual, sizes;  // a vector for each sum
@@ -41,10 +48,12 @@ class Worker {
  public:
   explicit Worker(const Pass& pass)
       : pass(pass), k(pass.n_clusters), L(pass.n_views), missing(pass.views[0].present != nullptr),
-        part(DEPTH * 2 * n), centers(L), distance(L * k * TILE), combined(L > 1 ? k * TILE : 0), pull(k * TILE), spare(spare_for<Real>(k)),
-        norms(L * TILE), cover(L * TILE, Real(1)), mass(k * L * n), scatter(k * L * n), residual(k * L * n), sizes(k * n) {
+        part(DEPTH * 2 * n), centers(L), distance(L * k * TILE), combined(L > 1 ? k * TILE : 0), pull(k * TILE),
+        mean(k, pass.s, pass.hard), spare(spare_for<Real>(k)), norms(L * TILE), cover(L * TILE, Real(1)), mass(k * L * n), scatter(k * L * n), residual(k * L * n), sizes(k * n) {
     for (const View* view = pass.views; view < pass.views + L; ++view) {
-      projections.emplace_back(reals(view->projection), k, view->width, 1, k);
+      const bool along = along_rows(*view);
+      projections.emplace_back(reals(view->projection), k, along ? 0 : view->width, 1, k);
+      dots.emplace_back(reals(view->projection), k, along ? view->width : 0);
       if (view->map) mappers.emplace_back(*view->map);
       total_width += view->width;
     }
@@ -59,8 +68,8 @@ class Worker {
       read_weights(start, rows);
       for (int64_t l = 0; l < L; ++l) {
         tile[l] = features(l, start, rows);
-        for (int r = 0; r < rows; ++r)
-          if (!std::isfinite(norms[l * TILE + r])) return start + r;
+        const int wrong = not_finite(norms.data() + l * TILE);
+        if (wrong < TILE) return start + wrong;
         distances(l, tile[l], rows);
       }
       if (L > 1 || missing) combine();
@@ -77,7 +86,7 @@ class Worker {
       for (int64_t l = 0; l < L; ++l) {
         int64_t width = pass.views[l].width, ahead = mappers.empty() && start + 2 * TILE <= pass.n_rows;
         if (pass.hard)
-          sparse_moments(pull.data(), k, tile[l].rows, width, rows, sums, total_width);
+          sparse_moments(pull.data(), k, tile[l].rows, width, rows, sums, total_width, ahead * TILE * width);
         else
           moments(pull.data(), k, tile[l].rows, width, rows, sums, total_width, ahead * TILE * width, spare.data());
         sums += width;
@@ -201,13 +210,28 @@ class Worker {
     return {reals(view.rows) + start * view.width, nullptr};
   }
 
+  // Whether rows are multiplied as they lie in memory, or transposed first: to transpose costs by the number of columns, to
+  // add up lanes by that of clusters, and many centroids do not stay in the first-level cache from one row to the next.
+  bool along_rows(const View& view) const { return !view.map && k <= FEW_CLUSTERS && view.width >= LONG * k; }
+
+  // the first number that is not finite, or TILE
+  static int not_finite(const Real* numbers) {
+    const V most = all<Real>(std::numeric_limits<Real>::max());
+    Mask<Real> wrong = {};
+    for (int r = 0; r < TILE; r += n) wrong |= ~((load(numbers + r) <= most) & (load(numbers + r) >= -most));
+    if (!any<Real>(wrong)) return TILE;
+    return int(std::find_if_not(numbers, numbers + TILE, [](Real x) { return std::isfinite(x); }) - numbers);
+  }
+
   // d_jl of the tile, never negative
   void distances(int64_t l, const Features<Real>& tile, int rows) {
     const View& view = pass.views[l];
     const int64_t width = view.width;
     Real* d = distance.data() + l * k * TILE;
     std::fill(d, d + k * TILE, Real(0));
-    for (int r = 0; r < rows; r += 2 * n)
+    const bool along = along_rows(view);
+    for (int r = 0; r < rows && along; r += n) dots[l](tile.rows + r * width, rows - r, d + r);
+    for (int r = 0; r < rows && !along; r += 2 * n)
       for (int64_t v = 0; v < width; v += DEPTH) {
         int depth = int(std::min<int64_t>(DEPTH, width - v));
         if (tile.columns) {
@@ -220,14 +244,20 @@ class Worker {
     const Real* norm = norms.data() + l * TILE;
     const Real* center_norm = reals(view.center_norms);
     const Real resolution = Real(pass.resolution);
-    for (int64_t j = 0; j < k; ++j)
+    for (int64_t j = 0; j < k; ++j) {
+      Mask<Real> small = {};
       for (int r = 0; r < TILE; r += n) {
         Real* at = d + j * TILE + r;
-        V scale = load(norm + r) + center_norm[j], value = larger(load(at) + scale, V{});
-        Mask<Real> near = value < scale * resolution;
+        const V scale = load(norm + r) + center_norm[j], value = larger(load(at) + scale, V{});
+        small |= value < scale * resolution;
         store(at, value);
-        if (any<Real>(near)) take_differences(near, l, j, tile.rows + r * width, at);
       }
+      if (!any<Real>(small)) continue;
+      for (int r = 0; r < TILE; r += n) {
+        Real* at = d + j * TILE + r;
+        take_differences(load(at) < (load(norm + r) + center_norm[j]) * resolution, l, j, tile.rows + r * width, at);
+      }
+    }
   }
 
   // distances that are small beside the squared norms, anew: expanded squares have lost their digits
@@ -277,13 +307,11 @@ class Worker {
   // y_j = h(dbar_j) in `pull`, then r_j^{1-s} with r_j = min y / y_j; and what turns those into w_j in `coefficient`
   template <bool Possibilistic>
   void weigh(const Real* dbar) {
-    const V one = all<Real>(Real(1)), most = all<Real>(Real(Simd<Real>::bias / 2 + 0.5));
-    const Real steepness = Real(-pass.s), root = Real(1 / pass.s);
-    const bool gentle = pass.s > -1;  // then the root multiplies rounding, and sums of r^{-s} - 1 keep the digits
-    V tile_loss = {}, tile_cost = {};
+    Real smallest[TILE];
+    V tile_cost = {};
     for (int r = 0; r < TILE; r += n) {
-      const V eta = load(reference + r), v = load(weight + r);
-      V near = load(dbar + r), smallest = all<Real>(std::numeric_limits<Real>::infinity());
+      const V eta = load(reference + r);
+      V near = load(dbar + r), least = all<Real>(std::numeric_limits<Real>::infinity());
       for (int64_t j = 0; j < k; ++j) {
         V d = load(dbar + j * TILE + r), y = d;
         if (Possibilistic) {
@@ -292,36 +320,14 @@ class Worker {
         }
         store(pull.data() + j * TILE + r, y);
         near = smaller(near, d);
-        smallest = smaller(smallest, y);
+        least = smaller(least, y);
       }
-      V total = {}, excess = {}, factor = one;
-      for (int64_t j = 0; j < k; ++j) {
-        Real* at = pull.data() + j * TILE + r;
-        V y = load(at);
-        Mask<Real> tied = y == smallest;  // also where both are zero
-        if (pass.hard) {
-          V share = tied ? one : V{};
-          total += share;
-          store(at, share);
-        } else {
-          V ratio = tied ? one : smallest / y, power = power_of<Real>(ratio, steepness);
-          total += power;
-          if (gentle) excess += power_minus_1_of<Real>(ratio, steepness);
-          store(at, power * ratio);
-        }
-      }
-      if (!pass.hard) {
-        V mean = total / Real(k), logarithm = log2_of<Real>(mean);
-        if (gentle) logarithm = mean > Real(0.7) ? log2_of_1_plus<Real>(excess / Real(k)) : logarithm;
-        factor = exp2_of<Real>(smaller(logarithm * root, most));
-      }
-      store(coefficient + r, factor / total);
       store(nearest + r, near);
-      tile_loss += smallest * factor * v;
-      tile_cost += near * v;
+      store(smallest + r, least);
+      tile_cost += near * load(weight + r);
     }
-    loss += sum<Real>(tile_loss);
     hard_cost += sum<Real>(tile_cost);
+    loss += mean(pull.data(), smallest, weight, coefficient);
   }
 
   // g_j and the sums that do not need the features; `pull` ends as the factor of each row in the moments
@@ -373,21 +379,6 @@ class Worker {
     pass.totals[1] = hard_cost;
   }
 };
-
-// Features of n rows, (n, 2D).
-template <class Real>
-int64_t map_all(const Map& map, int64_t n_rows, const Real* x, Real* out) {
-  Mapper<Real> mapper(map);
-  const int64_t width = 2 * map.n_frequencies;
-  Real there[TILE], norms[TILE];
-  std::fill(there, there + TILE, Real(1));
-  for (int64_t start = 0; start < n_rows; start += TILE) {
-    int rows = int(std::min<int64_t>(TILE, n_rows - start));
-    mapper(x + start * map.n_columns, rows, there, norms);
-    std::copy(mapper.rows.data(), mapper.rows.data() + rows * width, out + start * width);
-  }
-  return -1;
-}
 
 }  // namespace
 

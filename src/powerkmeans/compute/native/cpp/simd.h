@@ -15,6 +15,15 @@
 
 #define INLINE inline __attribute__((always_inline))
 
+// A vector that is used more than once: without this compilers read it from memory again for every use.
+#if defined(__x86_64__)
+#define IN_REGISTER(v) asm("" : "+x"(v))
+#elif defined(__aarch64__)
+#define IN_REGISTER(v) asm("" : "+w"(v))
+#else
+#define IN_REGISTER(v)
+#endif
+
 namespace {
 
 template <class Real>
@@ -176,20 +185,19 @@ INLINE Vec<Real> log2_of_1_plus(Vec<Real> x) {
   return log2_series<Real>(x / (x + Real(2)));
 }
 
+// log2 of x^y of x in [0, 1] for y > 0; where x is subnormal, one at which powers are 0
+template <class Real>
+INLINE Vec<Real> power_exponent(Vec<Real> x, Real y) {
+  Vec<Real> tiny = all<Real>(std::numeric_limits<Real>::min());
+  return x < tiny ? all<Real>(-2 * Real(Simd<Real>::bias)) : log2_of<Real>(larger(x, tiny)) * y;
+}
+
 // x^y of x >= 0 for y > 0, and 0 for subnormal x
 template <class Real>
 INLINE Vec<Real> power_of(Vec<Real> x, Real y) {
   Vec<Real> tiny = all<Real>(std::numeric_limits<Real>::min());
   Mask<Real> none = x < tiny;
   return none ? Vec<Real>{} : exp2_of<Real>(log2_of<Real>(larger(x, tiny)) * y);
-}
-
-// x^y - 1 of the same
-template <class Real>
-INLINE Vec<Real> power_minus_1_of(Vec<Real> x, Real y) {
-  Vec<Real> tiny = all<Real>(std::numeric_limits<Real>::min());
-  Mask<Real> none = x < tiny;
-  return none ? all<Real>(Real(-1)) : exp2_minus_1_of<Real>(log2_of<Real>(larger(x, tiny)) * y);
 }
 
 #if defined(__clang__) || __GNUC__ >= 12
@@ -237,6 +245,34 @@ INLINE Vec<Real> load_pieces(const Real* from, int64_t step) {
   for (int i = 0; i < half; ++i) v[i] = from[i], v[half + i] = from[step + i];
   return v;
 #endif
+}
+
+// The sums of the lanes of n vectors that lie one after the other, side by side; each in the same order.
+template <class Real>
+INLINE Vec<Real> lane_sums(const Real* from) {
+  constexpr int n = lanes<Real>, q = 16 / sizeof(Real);
+  Vec<Real> whole[n / q], low, high;
+#pragma GCC unroll 4
+  for (int piece = 0; piece < n / q; ++piece) {
+    const Real* at = from + piece * q * n;
+    if constexpr (q == 4) {
+      zip<Real>(load(at), load(at + 2 * n), low, high);
+      const Vec<Real> even = low + high;
+      zip<Real>(load(at + n), load(at + 3 * n), low, high);
+      zip<Real>(even, low + high, low, high);
+    } else {
+      zip<Real>(load(at), load(at + n), low, high);
+    }
+    whole[piece] = low + high;
+  }
+  if constexpr (n == q) {
+    return whole[0];
+  } else if constexpr (n == 8) {
+    const Vec<Real>&a = whole[0], &b = whole[1];
+    return SHUFFLE(a, b, 0, 1, 2, 3, 8, 9, 10, 11) + SHUFFLE(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
+  } else {
+    return SHUFFLE(whole[0], whole[1], 0, 1, 4, 5) + SHUFFLE(whole[0], whole[1], 2, 3, 6, 7);
+  }
 }
 
 // sin and cos of phases up to largest_phase in size: reduced by multiples of pi/2, then Taylor.

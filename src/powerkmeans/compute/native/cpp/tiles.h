@@ -104,10 +104,11 @@ INLINE void transposed(const Real* from, int64_t from_step, int rows, int padded
   }
 }
 
-// sums[j, v] += sum_r pull[j, r] rows[r, v] over `Vectors` vectors of v, for one group of j
+// sums[j, v] += sum_r pull[j, r] rows[r, v] over `Vectors` vectors of v, for one group of j. Memory `ahead` of the rows is
+// asked for meanwhile: of those with an even number, an odd one, or all, where `every` is 1, 0, or 2.
 template <class Real, int Size, int Vectors>
 INLINE void moment_group(const Real* pull, const Real* rows, int64_t step, int n_rows, Real* sums, int64_t ld,
-                         int64_t ahead) {
+                         int64_t ahead = 0, int every = 2) {
   constexpr int n = lanes<Real>;
   Vec<Real> a[Size][Vectors];
 #pragma GCC unroll 16
@@ -118,7 +119,7 @@ INLINE void moment_group(const Real* pull, const Real* rows, int64_t step, int n
     Vec<Real> x[Vectors];
 #pragma GCC unroll 4
     for (int i = 0; i < Vectors; ++i) x[i] = load(rows + i * n);
-    if (ahead) __builtin_prefetch(rows + ahead, 0, 2);
+    if (ahead && (r & 1) != every) __builtin_prefetch(rows + ahead, 0, 2);
 #pragma GCC unroll 16
     for (int j = 0; j < Size; ++j)
 #pragma GCC unroll 4
@@ -137,7 +138,8 @@ constexpr int64_t spare_for(int64_t k) {
   return (TILE + k) * lanes<Real>;
 }
 
-// sums[j, v] += sum_r pull[j, r] rows[r, v]; memory `ahead` of the rows is asked for meanwhile
+// sums[j, v] += sum_r pull[j, r] rows[r, v]; memory `ahead` of the rows is asked for meanwhile, by two groups where there
+// are two: as evenly as can be, for whoever asks for too much at once waits
 template <class Real>
 INLINE void moments(const Real* pull, int64_t k, const Real* rows, int64_t width, int n_rows, Real* sums,
                     int64_t ld, int64_t ahead, Real* spare) {
@@ -147,14 +149,15 @@ INLINE void moments(const Real* pull, int64_t k, const Real* rows, int64_t width
   for (; v + n <= width; v += v + 2 * n <= width ? 2 * n : n) {
     bool two = v + 2 * n <= width;
     for (int64_t g = 0; g < groups.count; ++g) {
-      int64_t first = groups.first(g), next = g == 0 ? ahead : 0;
+      const int64_t first = groups.first(g), next = g < 2 ? ahead : 0;
+      const int every = groups.count == 1 ? 2 : int(g);
       with_size(groups.size(g), [&](auto size) {
         const Real* p = pull + first * TILE;
         Real* s = sums + first * ld + v;
         if (two)
-          moment_group<Real, size, 2>(p, rows + v, width, n_rows, s, ld, next);
+          moment_group<Real, size, 2>(p, rows + v, width, n_rows, s, ld, next, every);
         else
-          moment_group<Real, size, 1>(p, rows + v, width, n_rows, s, ld, next);
+          moment_group<Real, size, 1>(p, rows + v, width, n_rows, s, ld, next, every);
       });
     }
   }
@@ -166,7 +169,7 @@ INLINE void moments(const Real* pull, int64_t k, const Real* rows, int64_t width
   for (int64_t g = 0; g < groups.count; ++g) {
     const int64_t first = groups.first(g);
     with_size(groups.size(g), [&](auto size) {
-      moment_group<Real, size, 1>(pull + first * TILE, padded, n, n_rows, totals + first * n, n, 0);
+      moment_group<Real, size, 1>(pull + first * TILE, padded, n, n_rows, totals + first * n, n);
     });
   }
   for (int64_t j = 0; j < k; ++j)
@@ -176,12 +179,19 @@ INLINE void moments(const Real* pull, int64_t k, const Real* rows, int64_t width
 // the same where almost every pull is zero
 template <class Real>
 INLINE void sparse_moments(const Real* pull, int64_t k, const Real* rows, int64_t width, int n_rows, Real* sums,
-                           int64_t ld) {
+                           int64_t ld, int64_t ahead) {
+  constexpr int n = lanes<Real>;
   for (int64_t j = 0; j < k; ++j)
     for (int r = 0; r < n_rows; ++r) {
-      const Real factor = pull[j * TILE + r];
+      const Real factor = pull[j * TILE + r], *row = rows + r * width;
       if (factor == 0) continue;
-      for (int64_t v = 0; v < width; ++v) sums[j * ld + v] += factor * rows[r * width + v];
+      Real* to = sums + j * ld;
+      int64_t v = 0;
+      for (; v + n <= width; v += n) {
+        if (ahead) __builtin_prefetch(row + v + ahead, 0, 2);
+        store(to + v, load(to + v) + load(row + v) * factor);
+      }
+      for (; v < width; ++v) to[v] += factor * row[v];
     }
 }
 
