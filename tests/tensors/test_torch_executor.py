@@ -14,6 +14,7 @@ from powerkmeans.compute.blocks import StoredBlocks, rows_per_block
 from powerkmeans.compute.engine import open_engine
 from powerkmeans.compute.executors.torch import Torch
 from powerkmeans.compute.options import ENGINES
+from powerkmeans.compute.sampling import multipliers, row_hashes
 from powerkmeans.engines import NumpyOptions, TorchOptions
 from powerkmeans.sources.tensors import SentSource
 from powerkmeans.support.memory import can_keep
@@ -174,3 +175,14 @@ def test_rows_are_sent_once_and_only_where_a_card_has_room(executor, monkeypatch
     np.testing.assert_array_equal(sent.take(np.array([2, 5])), X[[2, 5]])
     assert sent.read() is rows
     np.testing.assert_array_equal(sent[3:5], X[3:5])
+
+
+def test_rows_have_the_same_hashes_as_tensors():
+    rng = np.random.default_rng(0)
+    views = rng.normal(size=(40, 3)), rng.normal(size=(40, 2)).astype(np.float32)
+    columns = [multipliers(3, "a", 7), multipliers(2, "b", 7)]
+    there = tuple(map(torch.from_numpy, views))
+    assert np.array_equal(row_hashes(there, columns), row_hashes(views, columns))
+    present = rng.uniform(size=(2, 40)) > 0.5
+    assert np.array_equal(row_hashes(there, columns, present), row_hashes(views, columns, present))
+    assert not np.array_equal(row_hashes(there, columns, present), row_hashes(views, columns))
