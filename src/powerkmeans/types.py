@@ -6,7 +6,7 @@ Nothing here computes an equation.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
@@ -325,6 +325,10 @@ class Executor(Protocol):
     xp : the array-API namespace of the arrays that functions get
     block_bytes : what a block of rows or features may take; None for as much as a processor's cache has
     room_for : whether so many bytes may be kept where functions run, within a budget, or what there is for None
+    on_device : whether rows are tensors of a device there, all of one precision
+    passes : faster code that it has for what it keeps
+    sent : rows as they are read from then on, where an executor does better to have them at once; within a budget
+    stacked : what functions made of all blocks, one row per sample, as one table where functions run
     place : brings arrays to where functions run. Called once per pass with its inputs, a tuple of maps and
         parameters (``compute.placement.moved`` finds the arrays in them), and by the function with each raw block,
         whose rows may be a SciPy CSR matrix: a library without such makes them dense
@@ -339,10 +343,16 @@ class Executor(Protocol):
     def xp(self) -> Any: ...
     @property
     def block_bytes(self) -> int | None: ...
+    @property
+    def on_device(self) -> bool: ...
+    @property
+    def passes(self) -> tuple[Pass, ...]: ...
+    def sent(self, views: Views, budget: int | None) -> Views: ...
     def room_for(self, n_bytes: int, budget: int | None) -> bool: ...
     def place(self, inputs: P) -> P: ...
     def run(self, function: Callable[[Block, P], T], blocks: Blocks, inputs: P) -> Generator[T, None, None]: ...
     def keep(self, function: Callable[[Block, P], Block], blocks: Blocks, inputs: P) -> Blocks: ...
+    def stacked(self, parts: Iterator[Array], n_rows: int) -> Array: ...
     def fetch(self, result: T) -> T: ...
 
 
@@ -372,7 +382,8 @@ class Engine(Protocol):
     machine, ``code`` what runs in words, ``stored`` whether features are held. ``fold``, ``map_rows`` and
     ``map_blocks`` give NumPy arrays; ``raw`` is the engine without maps. ``on_parts`` adds what
     ``work(engine, inputs)`` gives for the engine of every part; ``take`` brings single rows here, absent ones as
-    zeros, and tells which of them each view has, (r, L) or None.
+    zeros, and tells which of them each view has, (r, L) or None. ``on_device`` tells that rows are tensors where
+    they are worked on; ``table`` is as ``map_rows``, but stays there, within what there is ``room_for``.
     """
 
     n_samples: int
@@ -381,6 +392,9 @@ class Engine(Protocol):
     maps: tuple[FeatureMap, ...]
     passes: tuple[Pass, ...]
     elsewhere: bool
+
+    @property
+    def on_device(self) -> bool: ...
 
     @property
     def raw(self) -> Engine: ...
@@ -395,6 +409,8 @@ class Engine(Protocol):
     def take(self, rows: NDArray[np.intp]) -> tuple[tuple[Array, ...], NDArray[np.bool_] | None]: ...
     def sample(self, size: int, seed: int) -> RowSample: ...
     def with_features(self, maps: tuple[FeatureMap, ...], keep: bool, working: int = 0) -> Engine: ...
+    def room_for(self, n_bytes: int) -> bool: ...
+    def table(self, function: Callable[[Block, P], Array], parameters: P) -> Array: ...
 
 
 BlockFunction = Callable[[Block, Any], PassStatistics]

@@ -8,12 +8,11 @@ import numpy as np
 
 from powerkmeans.compute.cluster import DaskEngine
 from powerkmeans.compute.executors.dask import Workers
-from powerkmeans.compute.executors.torch import Torch
-from powerkmeans.compute.options import ENGINES, EngineOptions, TorchOptions, dask_options, engine_options
+from powerkmeans.compute.options import ENGINES, TorchOptions, dask_options, engine_options
 from powerkmeans.compute.rows import RowEngine
 from powerkmeans.sources.dask import are_lazy, with_known_chunks
-from powerkmeans.sources.tensors import SentSource, device_of_views
-from powerkmeans.types import Engine, Executor, Views
+from powerkmeans.sources.tensors import device_of_views
+from powerkmeans.types import Engine, Views
 
 
 def open_engine(choice: object, views: Views) -> Engine:
@@ -23,19 +22,7 @@ def open_engine(choice: object, views: Views) -> Engine:
         return DaskEngine(with_known_chunks(views), lazy, Workers(lazy.client))
     options = engine_options(engine_for(choice, views))
     executor = ENGINES[type(options)](options)
-    return RowEngine(_sent(views, options, executor), options, executor)
-
-
-def _sent(views: Views, options: EngineOptions, executor: Executor) -> Views:
-    """Dense rows of this machine to be sent to a card once, where that has room for them and as many features."""
-    if not (isinstance(executor, Torch) and executor.on_card):
-        return views
-    if not all(isinstance(rows, np.ndarray) for rows in views.arrays):
-        return views
-    if not executor.room_for(2 * sum(rows.nbytes for rows in views.arrays), options.memory_budget):
-        return views
-    named = zip(views.names, views.arrays, strict=True)
-    return views._replace(arrays=tuple(SentSource(name, rows, executor.device) for name, rows in named))
+    return RowEngine(executor.sent(views, options.memory_budget), options, executor)
 
 
 def engine_for(choice: object, views: Views) -> object:

@@ -176,7 +176,7 @@ class Smallest(Collector):
         return self._parts[0]
 
     def _smaller(self) -> Held | None:
-        """More than ``most`` of the smallest, without putting all in order; None if too many are equal for that."""
+        """More than ``most`` of the smallest, without putting all in order; None if too many are equal."""
         hashes = np.concatenate([part.hashes for part in self._parts])
         enough = self._most + self._most // _SPARE
         if len(hashes) <= enough:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, TypeGuard
 
@@ -96,9 +95,9 @@ class UnitTensorSource(TensorSource):
 class SentSource(TensorSource):
     """Rows of this machine that are sent to a device once, when the first of them are asked for there."""
 
-    def __init__(self, name: str, rows: NDArray[Any], device: Any) -> None:
+    def __init__(self, name: str, rows: NDArray[Any], device: Any, send: Callable[[NDArray[Any]], Any]) -> None:
         super().__init__(name, torch_module().empty(rows.shape, dtype=_kind_of(rows), device="meta"))
-        self._rows, self._device, self._sent = rows, device, False
+        self._rows, self._device, self._send, self._sent = rows, device, send, False
 
     @property
     def device(self) -> Any:
@@ -109,11 +108,7 @@ class SentSource(TensorSource):
 
     def device_blocks(self, n_rows: int, present: NDArray[np.bool_] | None = None) -> Iterator[Any]:
         if not self._sent:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # that rows could be written to, which nobody does
-                rows = torch_module().from_numpy(np.ascontiguousarray(self._rows))
-            self.tensor = rows.to(self._device)
-            self._sent = True
+            self.tensor, self._sent = self._send(self._rows), True
         yield from super().device_blocks(n_rows, present)
 
     def blocks(self, n_rows: int, present: NDArray[np.bool_] | None = None) -> Iterator[NDArray[Any]]:
@@ -126,7 +121,7 @@ class SentSource(TensorSource):
         return self._rows
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return SentSource, (self.name, self._rows, self._device)
+        return SentSource, (self.name, self._rows, self._device, self._send)
 
 
 def _kind_of(rows: NDArray[Any]) -> Any:
