@@ -38,6 +38,9 @@ class Here:
     def sent(self, views, budget):
         return views
 
+    def gathered(self, result):
+        return result
+
 
 class Strict(Here):
     """The executor."""

@@ -107,7 +107,8 @@ class RowEngine:
     def fold(self, function: Callable[[Block, P], S], parameters: P) -> S:
         """Sum ``function(block, parameters)`` over all blocks in float64, in the order of the rows."""
         with closing(self._executor.run(*self._work(function, parameters))) as parts:
-            return self._executor.fetch(total(counted(parts, len(self.blocks), self.n_samples), self._executor.xp))
+            told = counted(map(self._executor.gathered, parts), len(self.blocks), self.n_samples)
+            return self._executor.fetch(total(told, self._executor.xp))
 
     def on_parts(self, work: Callable[[RowEngine, P], A], inputs: P) -> A:
         """What ``work`` gives for these rows, which are one part."""

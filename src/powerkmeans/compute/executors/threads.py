@@ -52,6 +52,10 @@ class Threads:
         """Rows and parameters are in one memory."""
         return inputs
 
+    def gathered(self, result: T) -> T:
+        """There is one memory for sums."""
+        return result
+
     def fetch(self, result: T) -> T:
         """So are results."""
         return result

@@ -76,11 +76,12 @@ class Torch:
         return Lane(self._torch, self.device)
 
     def current(self) -> AbstractContextManager[Any]:
-        """Let this be the card that kernels are launched on."""
-        chosen: AbstractContextManager[Any] = (
-            self._torch.cuda.device(self.device) if self.on_card else nullcontext()
-        )
-        return chosen
+        """Let this be the card that kernels are launched on, in the order of whoever asks."""
+        if not self.on_card:
+            return nullcontext()
+        cuda = self._torch.cuda
+        there: AbstractContextManager[Any] = cuda.stream(cuda.current_stream(self.device))
+        return there
 
     def room_for(self, n_bytes: int, budget: int | None) -> bool:
         """Whether so many bytes may be kept on the device."""
@@ -132,6 +133,10 @@ class Torch:
         if any(stride < 0 for stride in array.strides):
             array = np.ascontiguousarray(array)
         return self._torch.from_numpy(array if array.flags.writeable else np.asarray(_Unlocked(array)))
+
+    def gathered(self, result: T) -> T:
+        """There is one place for sums."""
+        return result
 
     def fetch(self, result: T) -> T:
         """Bring tensors here as NumPy arrays."""

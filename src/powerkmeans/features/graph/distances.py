@@ -121,6 +121,10 @@ class Measure:
 
     def to_chosen(self, rows: Array, chosen: Array) -> Array:
         """Distances of dense rows to some landmarks each, (b, c), by differences: near ones keep digits."""
+        if self.xp is not np and self.landmarks.n_views == 1:  # launches are what costs
+            near = self.xp.take(self.landmarks.rows, self.xp.reshape(chosen, (-1,)), axis=0)
+            near = self.xp.reshape(near, (*chosen.shape, rows.shape[1]))
+            return squared_lengths(rows[:, None, :] - near, self.xp)
         ranks = [self._to_one(rows, chosen[:, rank]) for rank in range(chosen.shape[1])]
         return self.xp.stack(ranks, axis=1)
 
@@ -158,6 +162,8 @@ def bounded(distance: Array, typical: Any) -> Array:
 
 def _less_row_lengths(x: Any, y: Any, y_lengths: Array) -> Array:
     """``||y||^2 - 2 x.y``: what distances from one row differ by."""
+    if hasattr(y_lengths, "addmm"):  # of PyTorch: written once
+        return y_lengths.addmm(x, y.T, alpha=-2)
     products = as_dense(x @ y.T)
     products *= -2
     products += y_lengths
