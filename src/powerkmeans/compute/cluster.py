@@ -56,7 +56,7 @@ class DaskEngine:
         self.n_samples, self.dtype = int(views.arrays[0].shape[0]), views.dtype
         self.passes = available_passes(options.kernel, np)  # for work on this machine
         self.maps = maps
-        self._setting = parts.Setting(views.names, self.dtype.name, options.kernel, maps, working)
+        self._setting = parts.Setting(views.names, self.dtype.name, options.on_worker, maps, working)
         self._held: list[Any] | None = None
         self.stored = False  # whether features are held by the workers
 

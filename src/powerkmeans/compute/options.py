@@ -88,6 +88,9 @@ class DaskOptions:
         1 GiB.
     kernel : {"auto", "numpy", "compiled"}, default="auto"
         What computes the sums of a block, as in ``NumpyOptions``; each worker chooses by its own processor.
+    worker : TorchOptions or None, default=None
+        The engine of every worker: on a card of its own, say, where one worker is started for each. ``None`` is
+        the processor. Features that workers hold are on their devices then, and count for ``memory_budget``.
 
     """
 
@@ -95,8 +98,16 @@ class DaskOptions:
     rows_per_task: int | None = None
     memory_budget: int | None = None
     kernel: str = "auto"
+    worker: TorchOptions | None = None
+
+    @property
+    def on_worker(self) -> EngineOptions:
+        """What an engine is opened with where a task runs, which is one thread."""
+        return NumpyOptions(n_threads=1, kernel=self.kernel) if self.worker is None else self.worker
 
     def __post_init__(self) -> None:
+        if self.worker is not None and not isinstance(self.worker, TorchOptions):
+            raise wrong("worker", "TorchOptions(...) or None", self.worker)
         if self.client is not None and not hasattr(self.client, "scheduler_info"):
             raise wrong("client", "a distributed.Client or None", self.client)
         word_or((None,), integer(1), "an int >= 1")("rows_per_task", self.rows_per_task)
@@ -107,7 +118,13 @@ class DaskOptions:
         return self  # a client is not copied with an estimator
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return DaskOptions, (None, self.rows_per_task, self.memory_budget, self.kernel)  # nor sent with one
+        return DaskOptions, (
+            None,
+            self.rows_per_task,
+            self.memory_budget,
+            self.kernel,
+            self.worker,
+        )  # nor sent with one
 
 
 @dataclass(frozen=True)

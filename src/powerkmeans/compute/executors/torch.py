@@ -6,6 +6,7 @@ by atomic operations, so a device gives the same bits in every run.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from functools import cached_property, partial
@@ -201,19 +202,12 @@ class Torch:
 
     @contextmanager
     def products(self) -> Iterator[None]:
-        """Compute products as exactly as was asked for, in all threads."""
-        backends = self._torch.backends
-        if not hasattr(backends.cuda.matmul, "fp32_precision"):
-            with _set_old(self._torch, _OLD_SWITCH[self.precision]):
-                yield
-            return
-        switches = backends.cuda.matmul, backends.mkldnn.matmul
-        before = [switch.fp32_precision for switch in switches]
+        """Compute products as exactly as was asked for, in all threads; the last to leave restores the rest."""
+        _hold(self._torch, self.precision)
         try:
-            _set_all(switches, _SWITCHES[self.precision])
             yield
         finally:
-            _set_all(switches, before)
+            _release(self._torch)
 
 
 class _Unlocked:
@@ -225,16 +219,39 @@ class _Unlocked:
         self.__array_interface__ = array.__array_interface__ | {"data": (address, False)}
 
 
-def _set_all(switches: Any, values: Any) -> None:
-    for switch, value in zip(switches, values, strict=True):
+# the switches are those of the process: how many hold them, and what the first of these has found
+_switching, _holding = threading.Lock(), 0
+_found: tuple[str, ...] = ()
+
+
+def _hold(torch: Any, precision: str) -> None:
+    global _holding, _found
+    with _switching:
+        if not _holding:
+            _found = _set(torch)
+        _holding += 1
+        _set(torch, _SWITCHES[precision] if _has_two(torch) else (_OLD_SWITCH[precision],))
+
+
+def _release(torch: Any) -> None:
+    global _holding
+    with _switching:
+        _holding -= 1
+        if not _holding:
+            _set(torch, _found)
+
+
+def _has_two(torch: Any) -> bool:
+    return hasattr(torch.backends.cuda.matmul, "fp32_precision")
+
+
+def _set(torch: Any, values: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Set how products are computed, if anything is given; tell how they are then."""
+    if not _has_two(torch):
+        if values:
+            torch.set_float32_matmul_precision(*values)
+        return (torch.get_float32_matmul_precision(),)
+    switches = torch.backends.cuda.matmul, torch.backends.mkldnn.matmul
+    for switch, value in zip(switches, values, strict=False):
         switch.fp32_precision = value
-
-
-@contextmanager
-def _set_old(torch: Any, value: str) -> Iterator[None]:
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision(value)
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(before)
+    return tuple(switch.fp32_precision for switch in switches)
