@@ -294,7 +294,8 @@ def _stream(torch: Any, n: int) -> Iterator[dict[str, Any]]:
             (sums, seconds), size = _streamed(given, weight, inputs, torch), int(given.shape[0])
             truth, on_card = there[size]
             yield {
-                "rows": name, "n": size, "d": d, "k": k, "pass_s": seconds, "pass_on_card_s": on_card, "send_s": sent * size / n,
+                "rows": name, "n": size, "d": d, "k": k, "pass_s": seconds, "pass_on_card_s": on_card,
+                "send_s": sent * size / n,
                 "gigabytes_per_s": 4 * d * size / seconds / 1e9,
                 "same_bits": bool(np.array_equal(sums.moment, truth.moment) and sums.loss == truth.loss),
             }  # fmt: skip
