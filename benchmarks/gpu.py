@@ -1,6 +1,6 @@
 """Everything on a graphics card, checked and timed in one call; results as JSON lines beside printed tables.
 
-python -m benchmarks.gpu [--rows 10000000] [--parts passes,odd,fits,bits,stream] [--out FILE.jsonl]
+python -m benchmarks.gpu [--rows 10000000] [--parts passes,odd,fits,bits,stream,several] [--out FILE.jsonl]
 
 passes : one pass at two shapes, in every precision: event timings, the median of ten, beside the time that reading
     the features once takes, a hard iteration of flash-kmeans on the same rows where that package is installed, the
@@ -10,6 +10,7 @@ fits : a whole default fit and predict from host memory, beside flash-kmeans (be
 bits : twenty fits with one seed, and labels against those of the CPU
 stream : a pass over rows that stay in host memory, a memory map and a Parquet file, beside one over rows on the
     card and the time that sending them takes; whether the sums have the same bits
+several : one card as two devices, held and streamed: whether sums and samples have the bits of one
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ import numpy as np
 
 from powerkmeans import KernelPowerKMeans, open_source
 from powerkmeans.compute.engine import open_engine
+from powerkmeans.compute.executors.several import Several
 from powerkmeans.compute.executors.torch import Torch
+from powerkmeans.compute.passes import choose_pass, run_pass
+from powerkmeans.compute.rows import RowEngine
 from powerkmeans.compute.triton import launches
 from powerkmeans.compute.triton.passes import PARTS
 from powerkmeans.compute.triton.planes import OCTET, PlaneBlocks
@@ -60,7 +64,7 @@ def main() -> None:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=10_000_000)
-    parser.add_argument("--parts", default="odd,passes,fits,bits,stream")
+    parser.add_argument("--parts", default="odd,passes,fits,bits,stream,several")
     parser.add_argument("--out", default="benchmarks/results/gpu.jsonl")
     return parser.parse_args()
 
@@ -324,7 +328,35 @@ def _streamed(rows: Any, weight: Any, inputs: PassInput, torch: Any) -> tuple[An
     return runs[-1][1], float(np.median([seconds for seconds, _ in runs[1:]]))
 
 
-PARTS_OF = {"passes": _passes, "odd": _odd, "fits": _fits, "bits": _bits, "stream": _stream}
+def _several(torch: Any, n: int) -> Iterator[dict[str, Any]]:
+    rows, centers = mixture(n // 3, 64, 10, torch, spread=1.0)
+    host, inputs = rows.cpu().numpy(), problem_at(centers, Fuzzy(), -5.0)
+    views = Views(("X",), (host,), np.random.default_rng(0).uniform(0.5, 2, len(host)).astype(np.float32))
+    for kernel in ("torch", "auto"):
+        for budget in (None, 0):
+            options = TorchOptions("cuda", memory_budget=budget, kernel=kernel)
+            card = [Torch("cuda", kernel=kernel) for _ in range(2)]
+            found = [_sums_and_sample(views, options, executor, inputs) for executor in (card[0], Several(card))]
+            (one, drawn, _), (two, again, code) = found
+            yield {
+                "code": code, "held": budget is None, "n": len(host),
+                "same_bits": bool(np.array_equal(one.moment, two.moment) and one.loss == two.loss),
+                "same_sample": bool(np.array_equal(drawn, again)),
+                "apart": float(np.max(np.abs(one.moment - two.moment)) / np.max(np.abs(one.moment))),
+            }  # fmt: skip
+
+
+def _sums_and_sample(
+    views: Views, options: TorchOptions, executor: Any, inputs: PassInput
+) -> tuple[Any, Any, str]:
+    engine = RowEngine(executor.sent(views, options.memory_budget), options, executor)
+    features = engine.with_features((IdentityMap(64),), keep=True, working=40)
+    chosen = choose_pass(features, inputs)
+    sums = run_pass(features, inputs, block_statistics)
+    return sums, engine.sample(1000, seed=1).rows, "torch" if chosen is None else chosen.name
+
+
+PARTS_OF = {"several": _several, "passes": _passes, "odd": _odd, "fits": _fits, "bits": _bits, "stream": _stream}
 
 if __name__ == "__main__":
     sys.exit(main())
