@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from powerkmeans.compute.executors.dask import Workers
 from powerkmeans.compute.options import ENGINES, TorchOptions, dask_options, engine_options
 from powerkmeans.compute.rows import RowEngine
 from powerkmeans.sources.dask import are_lazy, with_known_chunks
-from powerkmeans.sources.tensors import device_of_views
+from powerkmeans.sources.tensors import as_arrays, device_of_views
 from powerkmeans.types import Engine, Views
 
 
@@ -22,19 +23,27 @@ def open_engine(choice: object, views: Views) -> Engine:
         return DaskEngine(with_known_chunks(views), lazy, Workers(lazy.client))
     options = engine_options(engine_for(choice, views))
     executor = ENGINES[type(options)](options)
-    return RowEngine(executor.sent(views, options.memory_budget), options, executor)
+    rows = executor.sent(views, options.memory_budget) if executor.on_device else as_arrays(views)
+    return RowEngine(rows, options, executor)
 
 
 def engine_for(choice: object, views: Views) -> object:
-    """What ``choice`` comes to for some views: tensors go to their device unless another engine is named."""
+    """What ``choice`` comes to for some views: tensors go to their card unless another engine is named.
+
+    Those of the processor are arrays of NumPy without a copy, for which the code for processors is faster.
+    """
     device = device_of_views(views)
-    if device is None:
+    if device is None or (isinstance(choice, str) and _is_processor(device)):
         return choice
     if isinstance(choice, str) and choice == "auto":
         return TorchOptions(device=str(device))
     if isinstance(choice, TorchOptions) and choice.device is None:
         return replace(choice, device=str(device))
     return choice
+
+
+def _is_processor(device: Any) -> bool:
+    return bool(device.type == "cpu")
 
 
 def some_rows(views: Views, engine: object, size: int) -> Views:

@@ -38,7 +38,7 @@ class TensorSource(Source):
 
     def blocks(self, n_rows: int, present: NDArray[np.bool_] | None = None) -> Iterator[NDArray[Any]]:
         """Yield consecutive blocks of rows, brought here."""
-        yield from map(to_numpy, self.device_blocks(n_rows, present))
+        yield from (np.ascontiguousarray(to_numpy(rows)) for rows in self.device_blocks(n_rows, present))
 
     def device_blocks(self, n_rows: int, present: NDArray[np.bool_] | None = None) -> Iterator[Any]:
         """Yield consecutive blocks of rows, where they are."""
@@ -136,6 +136,16 @@ def is_tensors(table: Any) -> TypeGuard[TensorSource]:
 def here(views: Views) -> Views:
     """The same views with tensors brought here."""
     return views._replace(arrays=tuple(rows.read() if is_tensors(rows) else rows for rows in views.arrays))
+
+
+def as_arrays(views: Views) -> Views:
+    """The same views, with tensors that are rows of NumPy in memory already as such."""
+    return views._replace(arrays=tuple(_as_array(rows) for rows in views.arrays))
+
+
+def _as_array(rows: Any) -> Any:
+    plain = type(rows) is TensorSource and rows.device.type == "cpu" and rows.tensor.is_contiguous()
+    return rows.read() if plain else rows
 
 
 def device_of_views(views: Views) -> Any:
