@@ -7,13 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, Protocol, cast
 
+from powerkmeans.compute.executors.executor import Executor
 from powerkmeans.compute.executors.several import Several
 from powerkmeans.compute.executors.threads import Threads
 from powerkmeans.compute.executors.torch import Torch
 from powerkmeans.support.memory import GIB, can_keep
 from powerkmeans.support.tensors import ALL_CARDS, open_devices
 from powerkmeans.support.values import integer, shown, word, word_or, wrong
-from powerkmeans.types import Executor
 
 KERNEL_CHOICES = ("auto", "numpy", "compiled")
 TORCH_KERNELS = ("auto", "torch")

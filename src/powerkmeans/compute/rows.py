@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerkmeans.compute.blocks import RowBlocks, mapped, rows_per_block, zeroed
+from powerkmeans.compute.executors.executor import Executor
 from powerkmeans.compute.options import EngineOptions
 from powerkmeans.compute.passes import available_passes, fastest
 from powerkmeans.compute.placement import stacked
 from powerkmeans.compute.progress import counted
 from powerkmeans.compute.sampling import draw_sample
-from powerkmeans.types import A, Array, Block, Blocks, Executor, FeatureMap, P, RowSample, S, T, Views
+from powerkmeans.types import A, Array, Block, Blocks, FeatureMap, P, RowSample, S, T, Views
 
 # a label, and the numbers that labels are put in order by
 BYTES_PER_LABEL = 16

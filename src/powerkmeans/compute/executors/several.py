@@ -19,7 +19,6 @@ from typing import Any, cast
 
 from powerkmeans.compute.executors.lanes import arriving
 from powerkmeans.compute.executors.torch import Torch
-from powerkmeans.objective.block import PassInput
 from powerkmeans.types import Array, Block, Blocks, Engine, FeatureMap, P, Pass, PassStatistics, T, Views
 
 
@@ -191,21 +190,21 @@ class DealtPass:
     def name(self) -> str:
         return f"{self.each[0].name} on {len(self.each)} devices"
 
-    def takes(self, engine: Engine, inputs: PassInput) -> bool:
+    def takes(self, engine: Engine, inputs: Any) -> bool:
         """Whether all devices take such a pass."""
         parts = _parts(engine)
         return bool(parts) and all(
             one.takes(_Part(part), inputs) for one, part in zip(self.each, parts, strict=False)
         )
 
-    def run(self, engine: Engine, inputs: PassInput) -> PassStatistics:
+    def run(self, engine: Engine, inputs: Any) -> PassStatistics:
         """The sums of all devices, added in their order."""
         first, *others = self.several.on_each(
             lambda number, part: self.each[number].run(_Part(part), inputs), _parts(engine)
         )
         return cast(PassStatistics, sum(others, start=first))
 
-    def answered(self, engine: Engine, function: Any, inputs: PassInput) -> None:
+    def answered(self, engine: Engine, function: Any, inputs: Any) -> None:
         """What is told of rows is told by the equations as written."""
 
     @property
