@@ -1,6 +1,6 @@
 """Everything on a graphics card, checked and timed in one call; results as JSON lines beside printed tables.
 
-python -m benchmarks.gpu [--rows 10000000] [--parts passes,odd,fits,bits] [--out benchmarks/results/gpu.jsonl]
+python -m benchmarks.gpu [--rows 10000000] [--parts passes,odd,fits,bits,stream,several] [--out FILE.jsonl]
 
 passes : one pass at two shapes, in every precision: event timings, the median of ten, beside the time that reading
     the features once takes, a hard iteration of flash-kmeans on the same rows where that package is installed, the
@@ -8,6 +8,9 @@ passes : one pass at two shapes, in every precision: event timings, the median o
 odd : kernels at odd shapes against float64
 fits : a whole default fit and predict from host memory, beside flash-kmeans (best of ten) and a tenth on the CPU
 bits : twenty fits with one seed, and labels against those of the CPU
+stream : a pass over rows that stay in host memory, a memory map and a Parquet file, beside one over rows on the
+    card and the time that sending them takes; whether the sums have the same bits
+several : one card as two devices, held and streamed: whether sums and samples have the bits of one
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -24,15 +28,21 @@ from typing import Any
 
 import numpy as np
 
-from powerkmeans import KernelPowerKMeans
+from powerkmeans import KernelPowerKMeans, open_source
+from powerkmeans.compute.engine import open_engine
+from powerkmeans.compute.executors.several import Several
 from powerkmeans.compute.executors.torch import Torch
+from powerkmeans.compute.passes import choose_pass, run_pass
+from powerkmeans.compute.rows import RowEngine
 from powerkmeans.compute.triton import launches
 from powerkmeans.compute.triton.passes import PARTS
 from powerkmeans.compute.triton.planes import OCTET, PlaneBlocks
 from powerkmeans.engines import TorchOptions
-from powerkmeans.objective.block import PassInput, prepare
+from powerkmeans.features.maps.identity import IdentityMap
+from powerkmeans.objective.block import PassInput, block_statistics, prepare
 from powerkmeans.objective.membership import Fuzzy, Possibilistic
-from powerkmeans.types import Block, Parameters, Problem
+from powerkmeans.sources.tensors import TensorSource
+from powerkmeans.types import Block, Parameters, Problem, Views
 
 _CHUNK = 2**20
 _SHAPES = ((216, 10), (256, 100), (11, 10))
@@ -45,7 +55,7 @@ def main() -> None:
     made = {"date": datetime.now(UTC).date().isoformat(), "device": torch.cuda.get_device_name()}
     made |= {"torch": torch.__version__, "triton": __import__("triton").__version__}
     for part in options.parts.split(","):
-        for row in {"passes": _passes, "odd": _odd, "fits": _fits, "bits": _bits}[part](torch, options.rows):
+        for row in PARTS_OF[part](torch, options.rows):
             print("  ".join(f"{name} {_shown(value)}" for name, value in row.items()), flush=True)
             with Path(options.out).open("a") as file:
                 file.write(json.dumps(made | {"part": part} | row) + "\n")
@@ -54,7 +64,7 @@ def main() -> None:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=10_000_000)
-    parser.add_argument("--parts", default="odd,passes,fits,bits")
+    parser.add_argument("--parts", default="odd,passes,fits,bits,stream,several")
     parser.add_argument("--out", default="benchmarks/results/gpu.jsonl")
     return parser.parse_args()
 
@@ -274,6 +284,79 @@ def _bits(torch: Any, n: int) -> Iterator[dict[str, Any]]:
             "objective_ratio": float(fits[0].objective_ / here.objective_),
         }  # fmt: skip
 
+
+def _stream(torch: Any, n: int) -> Iterator[dict[str, Any]]:
+    d, k = 64, 10
+    rows, centers = mixture(n, d, k, torch, spread=1.0)
+    host, inputs = rows.cpu().numpy(), problem_at(centers, Fuzzy(), -5.0)
+    weight = np.broadcast_to(np.float32(1), (n,))
+    sent, _ = _timed(lambda: torch.from_numpy(host).to("cuda"), torch)
+    tables = (TensorSource("X", part) for part in (rows, rows[: n // 10]))
+    there = {int(table.shape[0]): _streamed(table, weight, inputs, torch) for table in tables}
+    with tempfile.TemporaryDirectory() as folder:
+        for name, given in _kept(host, Path(folder)):
+            (sums, seconds), size = _streamed(given, weight, inputs, torch), int(given.shape[0])
+            truth, on_card = there[size]
+            yield {
+                "rows": name, "n": size, "d": d, "k": k, "pass_s": seconds, "pass_on_card_s": on_card,
+                "send_s": sent * size / n,
+                "gigabytes_per_s": 4 * d * size / seconds / 1e9,
+                "same_bits": bool(np.array_equal(sums.moment, truth.moment) and sums.loss == truth.loss),
+            }  # fmt: skip
+
+
+def _kept(host: Any, folder: Path) -> Iterator[tuple[str, Any]]:
+    """The rows as users have them."""
+    yield "array", host
+    np.save(folder / "rows.npy", host)
+    yield "memory map", np.load(folder / "rows.npy", mmap_mode="r")
+    if find_spec("pyarrow") is not None:
+        pyarrow, parquet = __import__("pyarrow"), __import__("pyarrow.parquet").parquet
+        some = host[: len(host) // 10]
+        parquet.write_table(
+            pyarrow.table({f"c{i}": some[:, i] for i in range(some.shape[1])}), folder / "rows.parquet"
+        )
+        yield "Parquet", open_source(folder / "rows.parquet")
+
+
+def _streamed(rows: Any, weight: Any, inputs: PassInput, torch: Any) -> tuple[Any, float]:
+    """The sums of a pass whose rows and features nobody keeps, and the median time of five."""
+    views = Views(("X",), (rows,), weight[: rows.shape[0]])
+    engine = open_engine(TorchOptions("cuda", memory_budget=0), views)
+    features = engine.with_features((IdentityMap(int(rows.shape[1])),), keep=False, working=40)
+    runs = [_timed(lambda: features.fold(block_statistics, inputs), torch) for _ in range(6)]
+    return runs[-1][1], float(np.median([seconds for seconds, _ in runs[1:]]))
+
+
+def _several(torch: Any, n: int) -> Iterator[dict[str, Any]]:
+    rows, centers = mixture(n // 3, 64, 10, torch, spread=1.0)
+    host, inputs = rows.cpu().numpy(), problem_at(centers, Fuzzy(), -5.0)
+    views = Views(("X",), (host,), np.random.default_rng(0).uniform(0.5, 2, len(host)).astype(np.float32))
+    for kernel in ("torch", "auto"):
+        for budget in (None, 0):
+            options = TorchOptions("cuda", memory_budget=budget, kernel=kernel)
+            card = [Torch("cuda", kernel=kernel) for _ in range(2)]
+            found = [_sums_and_sample(views, options, executor, inputs) for executor in (card[0], Several(card))]
+            (one, drawn, _), (two, again, code) = found
+            yield {
+                "code": code, "held": budget is None, "n": len(host),
+                "same_bits": bool(np.array_equal(one.moment, two.moment) and one.loss == two.loss),
+                "same_sample": bool(np.array_equal(drawn, again)),
+                "apart": float(np.max(np.abs(one.moment - two.moment)) / np.max(np.abs(one.moment))),
+            }  # fmt: skip
+
+
+def _sums_and_sample(
+    views: Views, options: TorchOptions, executor: Any, inputs: PassInput
+) -> tuple[Any, Any, str]:
+    engine = RowEngine(executor.sent(views, options.memory_budget), options, executor)
+    features = engine.with_features((IdentityMap(64),), keep=True, working=40)
+    chosen = choose_pass(features, inputs)
+    sums = run_pass(features, inputs, block_statistics)
+    return sums, engine.sample(1000, seed=1).rows, "torch" if chosen is None else chosen.name
+
+
+PARTS_OF = {"several": _several, "passes": _passes, "odd": _odd, "fits": _fits, "bits": _bits, "stream": _stream}
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -30,7 +30,19 @@ class StrictOptions:
     kernel: str = "auto"
 
 
-class Strict:
+class Here:
+    """Rows are where functions run, as those of NumPy are."""
+
+    on_device, passes = False, ()
+
+    def sent(self, views, budget):
+        return views
+
+    def gathered(self, result):
+        return result
+
+
+class Strict(Here):
     """The executor."""
 
     xp, block_bytes = array_api_strict, None
@@ -78,7 +90,7 @@ class PickledBlocks:
         yield from map(pickle.loads, self.blocks)
 
 
-class Elsewhere:
+class Elsewhere(Here):
     """An executor as one of other processes would be: whatever goes there or comes back is pickled."""
 
     xp, block_bytes = np, None

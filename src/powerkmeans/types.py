@@ -318,34 +318,6 @@ class Blocks(Protocol):
     def read(self) -> Generator[Block, None, None]: ...
 
 
-class Executor(Protocol):
-    """Runs functions of blocks where rows live, as the threads of ``compute.executors`` do.
-
-    All are called in the thread of the fit, but ``place`` for a block, which is part of ``function``.
-    xp : the array-API namespace of the arrays that functions get
-    block_bytes : what a block of rows or features may take; None for as much as a processor's cache has
-    room_for : whether so many bytes may be kept where functions run, within a budget, or what there is for None
-    place : brings arrays to where functions run. Called once per pass with its inputs, a tuple of maps and
-        parameters (``compute.placement.moved`` finds the arrays in them), and by the function with each raw block,
-        whose rows may be a SciPy CSR matrix: a library without such makes them dense
-    run : yields ``function(block, inputs)`` in the order of the blocks, results as they are: arrays may stay on
-        their device. The inputs are as ``place`` gave them, or, when rows are drawn, a list of NumPy arrays to be
-        passed on. An error of a function ends it; closing it leaves nothing running
-    keep : as ``run``, for functions that make blocks, which stay where they are, for any number of passes
-    fetch : a result with its arrays as NumPy arrays: the sums of a pass once, answers for rows block by block
-    """
-
-    @property
-    def xp(self) -> Any: ...
-    @property
-    def block_bytes(self) -> int | None: ...
-    def room_for(self, n_bytes: int, budget: int | None) -> bool: ...
-    def place(self, inputs: P) -> P: ...
-    def run(self, function: Callable[[Block, P], T], blocks: Blocks, inputs: P) -> Generator[T, None, None]: ...
-    def keep(self, function: Callable[[Block, P], Block], blocks: Blocks, inputs: P) -> Blocks: ...
-    def fetch(self, result: T) -> T: ...
-
-
 class Pass(Protocol):
     """Code that computes the sums of one pass faster than the equations as written.
 
@@ -372,7 +344,8 @@ class Engine(Protocol):
     machine, ``code`` what runs in words, ``stored`` whether features are held. ``fold``, ``map_rows`` and
     ``map_blocks`` give NumPy arrays; ``raw`` is the engine without maps. ``on_parts`` adds what
     ``work(engine, inputs)`` gives for the engine of every part; ``take`` brings single rows here, absent ones as
-    zeros, and tells which of them each view has, (r, L) or None.
+    zeros, and tells which of them each view has, (r, L) or None. ``on_device`` tells that rows are tensors where
+    they are worked on; ``table`` is as ``map_rows``, but stays there, within what there is ``room_for``.
     """
 
     n_samples: int
@@ -381,6 +354,9 @@ class Engine(Protocol):
     maps: tuple[FeatureMap, ...]
     passes: tuple[Pass, ...]
     elsewhere: bool
+
+    @property
+    def on_device(self) -> bool: ...
 
     @property
     def raw(self) -> Engine: ...
@@ -395,6 +371,8 @@ class Engine(Protocol):
     def take(self, rows: NDArray[np.intp]) -> tuple[tuple[Array, ...], NDArray[np.bool_] | None]: ...
     def sample(self, size: int, seed: int) -> RowSample: ...
     def with_features(self, maps: tuple[FeatureMap, ...], keep: bool, working: int = 0) -> Engine: ...
+    def room_for(self, n_bytes: int) -> bool: ...
+    def table(self, function: Callable[[Block, P], Array], parameters: P) -> Array: ...
 
 
 BlockFunction = Callable[[Block, Any], PassStatistics]

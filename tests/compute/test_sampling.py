@@ -141,3 +141,21 @@ def test_hashes_do_not_depend_on_the_order_of_views():
     a, b = rng.normal(size=(20, 3)), rng.normal(size=(20, 2))
     columns = [multipliers(3, "a", 7), multipliers(2, "b", 7)]
     assert np.array_equal(row_hashes((a, b), columns), row_hashes((b, a), columns[::-1]))
+
+
+@pytest.mark.parametrize("distinct", [3000, 400, 130])
+def test_the_smallest_hashes_are_those_that_are_first_in_order(distinct):
+    """However many are equal: 3,000 hashes that are others, each about 8 times, and each about 23 times."""
+    rng = np.random.default_rng(distinct)
+    names = rng.integers(2**64, size=distinct, dtype=np.uint64)
+    hashes = names if distinct == 3000 else rng.choice(names, 3000)
+    weight, smallest = rng.uniform(size=3000), sampling.Smallest(100)
+    for start in range(0, 3000, 70):
+        part = slice(start, start + 70)
+        smallest.add(sampling.Held(hashes[part], np.arange(3000)[part], weight[part]))
+    found = smallest.held()
+    values, first, group = np.unique(hashes, return_index=True, return_inverse=True)
+    assert np.array_equal(found.hashes, values[:100])
+    assert np.array_equal(found.rows, first[:100])
+    assert found.weight == pytest.approx(np.bincount(group, weights=weight)[:100], rel=1e-12)
+    assert smallest.largest == values[99]

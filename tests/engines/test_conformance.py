@@ -39,6 +39,10 @@ OPTIONS = {
 }
 if find_spec("torch") is not None:
     OPTIONS |= {"torch": TorchOptions("cpu"), "torch, recomputed": TorchOptions("cpu", memory_budget=0)}
+    OPTIONS |= {
+        "torch twice": TorchOptions(["cpu"] * 2),
+        "torch, recomputed by three": TorchOptions(["cpu"] * 3, memory_budget=0),
+    }
 # compiled passes take rows of NumPy alone
 PAIRS = [(o, k) for o in OPTIONS for k in KERNELS if k == "numpy" or isinstance(OPTIONS[o], NumpyOptions)]
 

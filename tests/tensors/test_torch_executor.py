@@ -14,6 +14,7 @@ from powerkmeans.compute.blocks import StoredBlocks, rows_per_block
 from powerkmeans.compute.engine import open_engine
 from powerkmeans.compute.executors.torch import Torch
 from powerkmeans.compute.options import ENGINES
+from powerkmeans.compute.sampling import multipliers, row_hashes
 from powerkmeans.engines import NumpyOptions, TorchOptions
 from powerkmeans.sources.tensors import SentSource
 from powerkmeans.support.memory import can_keep
@@ -124,7 +125,7 @@ def test_the_budget_of_a_processor_and_of_a_card(executor, monkeypatch):
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ({"device": "gpu"}, r"device.* must be 'cpu', 'cuda', 'cuda:0' or another number, or None"),
+        ({"device": "gpu"}, r"device.* must be 'cpu', 'cuda', 'cuda:0' or another number, .*, or None"),
         ({"device": "mps"}, r"device.* must be"),
         ({"precision": "float16"}, r"precision.* must be one of"),
         ({"memory_budget": -1}, r"memory_budget.* must be"),
@@ -162,6 +163,7 @@ def test_rows_are_sent_once_and_only_where_a_card_has_room(executor, monkeypatch
     views = Views(("X",), (rows,), np.ones(len(X)))
     assert open_engine(TorchOptions(device="cpu"), views).views is views  # a processor has them already
     monkeypatch.setattr(Torch, "on_card", True)
+    monkeypatch.setattr(Torch, "_send", lambda self, rows: self.as_tensor(rows).clone())
     monkeypatch.setattr(Torch, "room_for", lambda self, n_bytes, budget: budget != 0)
     assert open_engine(TorchOptions(device="cpu", memory_budget=0), views).views is views
     (sent,) = open_engine(TorchOptions(device="cpu"), views).views.arrays
@@ -174,3 +176,14 @@ def test_rows_are_sent_once_and_only_where_a_card_has_room(executor, monkeypatch
     np.testing.assert_array_equal(sent.take(np.array([2, 5])), X[[2, 5]])
     assert sent.read() is rows
     np.testing.assert_array_equal(sent[3:5], X[3:5])
+
+
+def test_rows_have_the_same_hashes_as_tensors():
+    rng = np.random.default_rng(0)
+    views = rng.normal(size=(40, 3)), rng.normal(size=(40, 2)).astype(np.float32)
+    columns = [multipliers(3, "a", 7), multipliers(2, "b", 7)]
+    there = tuple(map(torch.from_numpy, views))
+    assert np.array_equal(row_hashes(there, columns), row_hashes(views, columns))
+    present = rng.uniform(size=(2, 40)) > 0.5
+    assert np.array_equal(row_hashes(there, columns, present), row_hashes(views, columns, present))
+    assert not np.array_equal(row_hashes(there, columns, present), row_hashes(views, columns))

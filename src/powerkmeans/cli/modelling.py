@@ -22,7 +22,7 @@ from powerkmeans.inputs.metric import COSINE, EUCLIDEAN
 from powerkmeans.inputs.settings import AUTO, check_settings
 from powerkmeans.objective.membership import MEMBERSHIPS
 from powerkmeans.preparing.scaling import ROWS
-from powerkmeans.support.tensors import open_device
+from powerkmeans.support.tensors import open_devices
 
 # parameters that are set by options of their own
 _ELSEWHERE = {"n_clusters": "-k", "random_state": "--seed", "views": "--view", "verbose": "--quiet"}
@@ -90,8 +90,8 @@ class ModelOptions:
         if self.threads is not None or self.engine != "auto":
             raise usage(f"--device {device} is the engine of PyTorch; leave {other} out.")
         try:
-            options = TorchOptions(device=device)
-            open_device(device)
+            options = TorchOptions(device=tuple(device.split(",")))
+            open_devices(options.device)
         except (ValueError, ImportError) as error:
             raise usage(str(error)) from error
         return options

@@ -285,7 +285,7 @@ model_options = _all(
     click.option(
         "--device",
         metavar="NAME",
-        help="Work on a device of PyTorch: cuda, cuda:1, cpu.  [default: this processor, without PyTorch]",
+        help="Work on devices of PyTorch: cuda, cuda:1, cuda:*, cpu.  [default: this processor, without PyTorch]",
     ),
     seed_option,
     click.option(

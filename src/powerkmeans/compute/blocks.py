@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerkmeans.sources import is_source
+from powerkmeans.sources.tensors import is_tensors
 from powerkmeans.support.absent import zero_where_absent
 from powerkmeans.support.memory import KERNEL_ROWS, SMALLEST_BLOCK
 from powerkmeans.types import Array, Block, FeatureMap, KernelRows, Views, array_namespace
@@ -48,6 +49,11 @@ class RowBlocks:
 
     def __len__(self) -> int:
         return len(range(0, self.n_rows, self.size))
+
+    @property
+    def from_host(self) -> bool:
+        """Whether rows are in this machine's memory or files, those of some views at least."""
+        return not all(is_tensors(view) and view.device.type != "cpu" for view in self.views.arrays)
 
     def read(self) -> Generator[Block, None, None]:
         """Yield blocks as they are read, absent rows as they come."""

@@ -41,7 +41,7 @@ FAN_IN = 16
 class DaskEngine:
     """Rows of some views that Dask has, and what is asked of all of them (see ``types.Engine``)."""
 
-    elsewhere = True
+    elsewhere, on_device = True, False
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class DaskEngine:
         self.n_samples, self.dtype = int(views.arrays[0].shape[0]), views.dtype
         self.passes = available_passes(options.kernel, np)  # for work on this machine
         self.maps = maps
-        self._setting = parts.Setting(views.names, self.dtype.name, options.kernel, maps, working)
+        self._setting = parts.Setting(views.names, self.dtype.name, options.on_worker, maps, working)
         self._held: list[Any] | None = None
         self.stored = False  # whether features are held by the workers
 
@@ -104,6 +104,10 @@ class DaskEngine:
         """Yield the same group by group."""
         yield from self._results(self._tasks(parts.answers, (function, parameters)))
 
+    def table(self, function: Callable[[Block, P], Array], parameters: P) -> Array:
+        """The same: there is no one place for rows but this machine."""
+        return self.map_rows(function, parameters)
+
     def take(self, rows: NDArray[np.intp]) -> tuple[tuple[Array, ...], NDArray[np.bool_] | None]:
         """Single rows of every view, absent ones as zeros, and which of them it has."""
         order = np.argsort(rows)
@@ -112,6 +116,10 @@ class DaskEngine:
         views = tuple(np.concatenate(some)[back] for some in zip(*(views for views, _ in found), strict=True))
         masks = [mask for _, mask in found if mask is not None]
         return views, np.concatenate(masks)[back] if masks else None
+
+    def room_for(self, n_bytes: int) -> bool:
+        """Whether so many bytes may be kept where tasks run."""
+        return room_for(n_bytes, self._options, self._workers)
 
     def sample(self, size: int, seed: int) -> RowSample:
         """Draw up to ``size`` distinct rows by weight, from their content alone."""
@@ -179,10 +187,10 @@ class DaskEngine:
         """Whether features may be kept beside the rows, which are kept themselves where they take half at most."""
         width, rows = sum(m.n_outputs for m in self.maps), rows_bytes(self.views)
         features = kept_bytes(self.n_samples, width, len(self.maps), self.dtype.itemsize)
-        return room_for(features + (rows if self._rows_fit() else 0), self._options, self._workers)
+        return self.room_for(features + (rows if self._rows_fit() else 0))
 
     def _rows_fit(self) -> bool:
-        return room_for(2 * rows_bytes(self.views), self._options, self._workers)
+        return self.room_for(2 * rows_bytes(self.views))
 
 
 def rows_bytes(views: Views) -> int:

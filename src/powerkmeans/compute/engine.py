@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from powerkmeans.compute.cluster import DaskEngine
 from powerkmeans.compute.executors.dask import Workers
-from powerkmeans.compute.executors.torch import Torch
-from powerkmeans.compute.options import ENGINES, EngineOptions, TorchOptions, dask_options, engine_options
+from powerkmeans.compute.options import ENGINES, TorchOptions, dask_options, engine_options
 from powerkmeans.compute.rows import RowEngine
 from powerkmeans.sources.dask import are_lazy, with_known_chunks
-from powerkmeans.sources.tensors import SentSource, device_of_views
-from powerkmeans.types import Engine, Executor, Views
+from powerkmeans.sources.tensors import as_arrays, device_of_views
+from powerkmeans.types import Engine, Views
 
 
 def open_engine(choice: object, views: Views) -> Engine:
@@ -23,31 +23,27 @@ def open_engine(choice: object, views: Views) -> Engine:
         return DaskEngine(with_known_chunks(views), lazy, Workers(lazy.client))
     options = engine_options(engine_for(choice, views))
     executor = ENGINES[type(options)](options)
-    return RowEngine(_sent(views, options, executor), options, executor)
-
-
-def _sent(views: Views, options: EngineOptions, executor: Executor) -> Views:
-    """Dense rows of this machine to be sent to a card once, where that has room for them and as many features."""
-    if not (isinstance(executor, Torch) and executor.on_card):
-        return views
-    if not all(isinstance(rows, np.ndarray) for rows in views.arrays):
-        return views
-    if not executor.room_for(2 * sum(rows.nbytes for rows in views.arrays), options.memory_budget):
-        return views
-    named = zip(views.names, views.arrays, strict=True)
-    return views._replace(arrays=tuple(SentSource(name, rows, executor.device) for name, rows in named))
+    rows = executor.sent(views, options.memory_budget) if executor.on_device else as_arrays(views)
+    return RowEngine(rows, options, executor)
 
 
 def engine_for(choice: object, views: Views) -> object:
-    """What ``choice`` comes to for some views: tensors go to their device unless another engine is named."""
+    """What ``choice`` comes to for some views: tensors go to their card unless another engine is named.
+
+    Those of the processor are arrays of NumPy without a copy, for which the code for processors is faster.
+    """
     device = device_of_views(views)
-    if device is None:
+    if device is None or (isinstance(choice, str) and _is_processor(device)):
         return choice
     if isinstance(choice, str) and choice == "auto":
         return TorchOptions(device=str(device))
     if isinstance(choice, TorchOptions) and choice.device is None:
         return replace(choice, device=str(device))
     return choice
+
+
+def _is_processor(device: Any) -> bool:
+    return bool(device.type == "cpu")
 
 
 def some_rows(views: Views, engine: object, size: int) -> Views:

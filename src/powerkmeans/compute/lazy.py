@@ -12,7 +12,7 @@ import numpy as np
 
 from powerkmeans.compute.cluster import room_for, rows_bytes, sent
 from powerkmeans.compute.executors.dask import Workers
-from powerkmeans.compute.options import DaskOptions, NumpyOptions, dask_options
+from powerkmeans.compute.options import DaskOptions, dask_options
 from powerkmeans.sources.dask import DaskColumn, are_lazy, dense_rows
 from powerkmeans.sources.source import odd_value
 from powerkmeans.support.install import needed
@@ -32,7 +32,7 @@ def lazy_answers(answer: Answer, views: Views, engine: object, dtype: Any, width
         tell,
         *arrays,
         *masks,
-        answer=sent(partial(answer, engine=NumpyOptions(n_threads=1, kernel=dask_options(engine).kernel))),
+        answer=sent(partial(answer, engine=dask_options(engine).on_worker)),
         dtype=dtype,
         meta=np.empty((0,) if width is None else (0, 0), dtype=dtype),
         **shape,

@@ -7,16 +7,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, Protocol, cast
 
+from powerkmeans.compute.executors.executor import Executor
+from powerkmeans.compute.executors.several import Several
 from powerkmeans.compute.executors.threads import Threads
 from powerkmeans.compute.executors.torch import Torch
 from powerkmeans.support.memory import GIB, can_keep
+from powerkmeans.support.tensors import ALL_CARDS, open_devices
 from powerkmeans.support.values import integer, shown, word, word_or, wrong
-from powerkmeans.types import Executor
 
 KERNEL_CHOICES = ("auto", "numpy", "compiled")
 TORCH_KERNELS = ("auto", "torch")
 PRECISIONS = ("float32", "tf32", "bfloat16")
 _DEVICE = re.compile(r"cpu|cuda(:\d+)?")
+_DEVICES = f"'cpu', 'cuda', 'cuda:0' or another number, '{ALL_CARDS}' for every card, a list of devices, or None"
 
 
 class EngineOptions(Protocol):
@@ -85,6 +88,9 @@ class DaskOptions:
         1 GiB.
     kernel : {"auto", "numpy", "compiled"}, default="auto"
         What computes the sums of a block, as in ``NumpyOptions``; each worker chooses by its own processor.
+    worker : TorchOptions or None, default=None
+        The engine of every worker: on a card of its own, say, where one worker is started for each. ``None`` is
+        the processor. Features that workers hold are on their devices then, and count for ``memory_budget``.
 
     """
 
@@ -92,8 +98,16 @@ class DaskOptions:
     rows_per_task: int | None = None
     memory_budget: int | None = None
     kernel: str = "auto"
+    worker: TorchOptions | None = None
+
+    @property
+    def on_worker(self) -> EngineOptions:
+        """What an engine is opened with where a task runs, which is one thread."""
+        return NumpyOptions(n_threads=1, kernel=self.kernel) if self.worker is None else self.worker
 
     def __post_init__(self) -> None:
+        if self.worker is not None and not isinstance(self.worker, TorchOptions):
+            raise wrong("worker", "TorchOptions(...) or None", self.worker)
         if self.client is not None and not hasattr(self.client, "scheduler_info"):
             raise wrong("client", "a distributed.Client or None", self.client)
         word_or((None,), integer(1), "an int >= 1")("rows_per_task", self.rows_per_task)
@@ -104,7 +118,13 @@ class DaskOptions:
         return self  # a client is not copied with an estimator
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return DaskOptions, (None, self.rows_per_task, self.memory_budget, self.kernel)  # nor sent with one
+        return DaskOptions, (
+            None,
+            self.rows_per_task,
+            self.memory_budget,
+            self.kernel,
+            self.worker,
+        )  # nor sent with one
 
 
 @dataclass(frozen=True)
@@ -117,38 +137,57 @@ class TorchOptions:
 
     Parameters
     ----------
-    device : str, torch.device or None, default=None
+    device : str, torch.device, list of these or None, default=None
         ``"cpu"``, ``"cuda"`` or a card by its number, such as ``"cuda:1"``. ``None`` takes the device of tensors
-        that come; for other rows a card if there is one, else the processor.
+        that come; for other rows a card if there is one, else the processor. A list of cards, or ``"cuda:*"`` for
+        all that there are, deals blocks of rows to them in turn: what PyTorch's functions compute has the bits of
+        one card then, and kernels, which add up what each card holds, differ by rounding.
     precision : {"float32", "tf32", "bfloat16"}, default="float32"
         How products of rows in single precision are computed: exactly, or by the faster products that a card has,
         of 10 or 7 binary digits. What is added up is always added in double precision, and rows in double
         precision stay in it.
     memory_budget : int or None, default=None
-        Bytes that features of all rows may take on the device; if they take more, they are computed anew in every
-        pass. ``None`` is six tenths of what a card has free, and 1 GiB on the processor.
+        Bytes that features of all rows may take on the device, or on all devices together; if they take more, they
+        are computed anew in every pass. ``None`` is six tenths of what cards have free, 1 GiB on the processor.
     kernel : {"auto", "torch"}, default="auto"
         What computes the sums of a block: the fastest code that takes them, or PyTorch's functions alone.
 
     """
 
-    device: str | None = None
+    device: str | tuple[str, ...] | None = None
     precision: str = "float32"
     memory_budget: int | None = None
     kernel: str = "auto"
 
     def __post_init__(self) -> None:
-        if self.device is not None and not isinstance(self.device, str) and hasattr(self.device, "type"):
-            object.__setattr__(self, "device", str(self.device))  # a torch.device, which files do not keep
-        if self.device is not None and not (isinstance(self.device, str) and _DEVICE.fullmatch(self.device)):
-            raise wrong("device", "'cpu', 'cuda', 'cuda:0' or another number, or None", self.device)
+        object.__setattr__(self, "device", _named(self.device))
         word(*PRECISIONS)("precision", self.precision)
         word_or((None,), integer(0), "an int >= 0")("memory_budget", self.memory_budget)
         word(*TORCH_KERNELS)("kernel", self.kernel)
 
 
+def _named(device: Any) -> Any:
+    """Devices by their names, those of a list in a tuple; a ``torch.device`` is what files do not keep."""
+    if not isinstance(device, list | tuple):
+        return _named_one(device)
+    names = tuple(str(_named_one(one)) for one in device)
+    if not names or None in device or (ALL_CARDS in names and len(names) > 1):
+        raise wrong("device", _DEVICES, device)
+    if len({name.partition(":")[0] for name in names}) > 1:
+        raise wrong("device", "a list of devices of one kind, for which sums have the same bits", device)
+    return names if len(names) > 1 else names[0]
+
+
+def _named_one(device: Any) -> str | None:
+    name = str(device) if hasattr(device, "type") and not isinstance(device, str) else device
+    if name is not None and not (isinstance(name, str) and (name == ALL_CARDS or _DEVICE.fullmatch(name))):
+        raise wrong("device", _DEVICES, device)
+    return name
+
+
 def _torch(options: TorchOptions) -> Executor:
-    return Torch(options.device, options.precision, options.kernel)
+    executors = [Torch(device, options.precision, options.kernel) for device in open_devices(options.device)]
+    return executors[0] if len(executors) == 1 else Several(executors)
 
 
 # which executor works for which options: a new engine is a line here

@@ -7,19 +7,17 @@ other are no tuples, in which Dask would look for tasks.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from powerkmeans.compute.blocks import StoredBlocks
-from powerkmeans.compute.executors.threads import Threads
-from powerkmeans.compute.options import NumpyOptions
+from powerkmeans.compute.options import ENGINES, EngineOptions, NumpyOptions
 from powerkmeans.compute.rows import RowEngine, total
 from powerkmeans.sources.dask import dense_rows
 from powerkmeans.sources.source import OddValue, odd_value
-from powerkmeans.types import Array, Block, FeatureMap, Views
+from powerkmeans.types import Array, Block, Blocks, FeatureMap, Views
 
 # what may be kept is settled before a task begins
 _ANY_MEMORY = 2**62
@@ -27,11 +25,11 @@ _ANY_MEMORY = 2**62
 
 @dataclass(frozen=True)
 class Setting:
-    """What is the same in every pass: the names of views, the precision, which passes may run, and the maps."""
+    """What is the same in every pass: the names of views, the precision, the engine of a worker, and the maps."""
 
     names: tuple[str, ...]
     dtype: str
-    kernel: str
+    options: EngineOptions
     maps: tuple[FeatureMap, ...] = ()
     working: int = 0
 
@@ -49,11 +47,12 @@ class Rows:
 
 @dataclass(frozen=True)
 class Features:
-    """Features of such rows in blocks, and what shapes the rows had."""
+    """Features of such rows as a worker's engine holds them, what shapes the rows had, and their weights."""
 
     start: int
     shapes: tuple[tuple[int, int], ...]
-    blocks: list[Block]
+    blocks: Blocks
+    weight: Array
 
 
 class OddValueError(Exception):
@@ -80,7 +79,7 @@ def hold(rows: tuple[Any, ...], setting: Setting) -> Features | Rows:
     """Features to be held; the rows if there is no room here."""
     engine = _opened(Rows(*rows), setting, keep=True)
     shapes = tuple((len(array), int(array.shape[1])) for array in engine.views.arrays)
-    return Features(rows[0], shapes, list(engine.blocks.read())) if engine.stored else Rows(*rows)
+    return Features(rows[0], shapes, engine.blocks, engine.views.weight) if engine.stored else Rows(*rows)
 
 
 def hold_rows(rows: tuple[Any, ...], setting: Setting) -> Rows:
@@ -117,13 +116,15 @@ def _reopened(held: Features, setting: Setting) -> RowEngine:
     """The engine on features that are held; the rows themselves are not here."""
     nothing = np.zeros((), dtype=setting.dtype)
     arrays = tuple(np.broadcast_to(nothing, shape) for shape in held.shapes)
-    views = Views(setting.names, arrays, np.concatenate([block.weight for block in held.blocks]))
-    return _engine(views, setting, held.start).holding(setting.maps, setting.working, StoredBlocks(held.blocks))
+    views = Views(setting.names, arrays, held.weight)
+    return _engine(views, setting, held.start).holding(setting.maps, setting.working, held.blocks)
 
 
 def _engine(views: Views, setting: Setting, first: int) -> RowEngine:
-    options = NumpyOptions(n_threads=1, memory_budget=_ANY_MEMORY, kernel=setting.kernel)
-    return RowEngine(views, options, Threads(1), first=first)
+    options = setting.options
+    if isinstance(options, NumpyOptions):
+        options = replace(options, memory_budget=_ANY_MEMORY)
+    return RowEngine(views, options, ENGINES[type(options)](options), first=first)
 
 
 def _joined(chunks: Sequence[Array]) -> Array:

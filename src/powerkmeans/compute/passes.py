@@ -11,12 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from powerkmeans.compute.executors.torch import Torch
 from powerkmeans.compute.native.compiled import CompiledPass, FusedPass
 from powerkmeans.compute.native.library import find_target, why_missing
-from powerkmeans.compute.triton.passes import TritonPass
 from powerkmeans.objective.block import PassInput
-from powerkmeans.types import Array, Block, BlockFunction, Engine, Executor, FeatureMap, Pass, PassStatistics
+from powerkmeans.types import Array, Block, BlockFunction, Engine, FeatureMap, Pass, PassStatistics
 
 
 def run_pass(engine: Engine, inputs: PassInput, plain: BlockFunction) -> PassStatistics:
@@ -66,15 +64,9 @@ def available_passes(choice: str, xp: Any) -> tuple[Pass, ...]:
     return ()
 
 
-def card_passes(executor: Executor) -> tuple[Pass, ...]:
-    """The passes that a card has, where an executor holds features as these take them."""
-    return (TritonPass(executor),) if isinstance(executor, Torch) and executor.planes else ()
-
-
 def search_of(passes: tuple[Pass, ...]) -> Any | None:
     """What finds nearest landmarks faster than the equations as written, if anything does."""
-    having = (candidate for candidate in passes if isinstance(candidate, CompiledPass | TritonPass))
-    return next((candidate.search for candidate in having), None)
+    return next((candidate.search for candidate in passes if hasattr(candidate, "search")), None)
 
 
 def fastest(feature_map: FeatureMap, passes: tuple[Pass, ...]) -> FeatureMap:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass, replace
+from itertools import chain
 from typing import Any
 
 from powerkmeans.types import Array
@@ -21,3 +22,13 @@ def moved(value: Any, kind: type | tuple[type, ...], move: Callable[[Array], Arr
         new = {name: moved(part, kind, move) for name, part in old.items()}
         return value if all(new[name] is part for name, part in old.items()) else replace(value, **new)
     return value
+
+
+def stacked(parts: Iterator[Array], n_rows: int, empty: Callable[[tuple[int, ...], Any], Array]) -> Array:
+    """Arrays one under another in one that ``empty(shape, dtype)`` makes, without holding all of them."""
+    first = next(parts)
+    out, done = empty((n_rows, *first.shape[1:]), first.dtype), 0
+    for part in chain([first], parts):
+        out[done : done + len(part)] = part
+        done += len(part)
+    return out

@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerkmeans.compute.blocks import RowBlocks, mapped, rows_per_block, zeroed
-from powerkmeans.compute.executors.torch import Torch
+from powerkmeans.compute.executors.executor import Executor
 from powerkmeans.compute.options import EngineOptions
-from powerkmeans.compute.passes import available_passes, card_passes, fastest
+from powerkmeans.compute.passes import available_passes, fastest
+from powerkmeans.compute.placement import stacked
 from powerkmeans.compute.progress import counted
 from powerkmeans.compute.sampling import draw_sample
-from powerkmeans.types import A, Array, Block, Blocks, Executor, FeatureMap, P, RowSample, S, T, Views
+from powerkmeans.types import A, Array, Block, Blocks, FeatureMap, P, RowSample, S, T, Views
 
 # a label, and the numbers that labels are put in order by
 BYTES_PER_LABEL = 16
@@ -46,7 +47,7 @@ class RowEngine:
     ) -> None:
         self.views, self._options, self._executor, self._raw, self.first = views, options, executor, raw, first
         self.n_samples, self.dtype = int(views.arrays[0].shape[0]), views.dtype
-        self.passes = available_passes(options.kernel, executor.xp) + card_passes(executor)
+        self.passes = available_passes(options.kernel, executor.xp) + executor.passes
         self.maps = tuple(fastest(m, self.passes) for m in maps)
         columns = sum(view.shape[1] for view in views.arrays)
         width = sum(m.n_outputs for m in maps) if maps else columns
@@ -56,7 +57,7 @@ class RowEngine:
         size = rows_per_block(
             numbers, self.dtype.itemsize, kernel_rows=kernel_rows, block_bytes=executor.block_bytes
         )
-        self.raw_blocks = RowBlocks(views, size, first, on_device=isinstance(executor, Torch))
+        self.raw_blocks = RowBlocks(views, size, first, on_device=executor.on_device)
         self.blocks: Blocks = self.raw_blocks
         kept = kept_bytes(self.n_samples, width, len(views.arrays), self.dtype.itemsize)
         self._fits = kernel_rows or executor.room_for(kept, options.memory_budget)
@@ -70,6 +71,15 @@ class RowEngine:
     def code(self) -> str:
         """What computes the sums of a block, in words: a pass, or the library whose arrays they are."""
         return self.passes[0].name if self.passes else self._executor.xp.__name__.rpartition(".")[2]
+
+    @property
+    def on_device(self) -> bool:
+        """Whether rows are tensors where the executor works."""
+        return self._executor.on_device
+
+    def room_for(self, n_bytes: int) -> bool:
+        """Whether so many bytes may be kept where the executor works."""
+        return self._executor.room_for(n_bytes, self._options.memory_budget)
 
     @property
     def stored(self) -> bool:
@@ -98,7 +108,8 @@ class RowEngine:
     def fold(self, function: Callable[[Block, P], S], parameters: P) -> S:
         """Sum ``function(block, parameters)`` over all blocks in float64, in the order of the rows."""
         with closing(self._executor.run(*self._work(function, parameters))) as parts:
-            return self._executor.fetch(total(counted(parts, len(self.blocks), self.n_samples), self._executor.xp))
+            told = counted(map(self._executor.gathered, parts), len(self.blocks), self.n_samples)
+            return self._executor.fetch(total(told, self._executor.xp))
 
     def on_parts(self, work: Callable[[RowEngine, P], A], inputs: P) -> A:
         """What ``work`` gives for these rows, which are one part."""
@@ -107,24 +118,21 @@ class RowEngine:
     def map_rows(self, function: Callable[[Block, P], Array], parameters: P) -> Array:
         """Stack ``function(block, parameters)``, one row per sample, in an array of this machine's memory."""
         with closing(self.map_blocks(function, parameters)) as parts:
-            first = next(parts)
-            out = np.empty((self.n_samples, *first.shape[1:]), dtype=first.dtype)
-            out[: len(first)] = first
-            done = len(first)
-            for part in parts:
-                out[done : done + len(part)] = part
-                done += len(part)
-        return out
+            return stacked(parts, self.n_samples, np.empty)
 
     def map_blocks(self, function: Callable[[Block, P], T], parameters: P) -> Generator[T, None, None]:
         """Yield ``function(block, parameters)`` in the order of the rows."""
         with closing(self._executor.run(*self._work(function, parameters))) as results:
             yield from map(self._executor.fetch, results)
 
+    def table(self, function: Callable[[Block, P], Array], parameters: P) -> Array:
+        """The same as rows where the executor works, for an engine that is opened on them."""
+        with closing(self._executor.run(*self._work(function, parameters))) as parts:
+            return self._executor.stacked(parts, self.n_samples)
+
     def raw_results(self, function: Callable[[Block, P], T], inputs: P) -> Generator[T, None, None]:
         """Yield what a function gives for raw blocks as they are read; PyTorch's device gets the rows alone."""
-        on_device = isinstance(self._executor, Torch)
-        on_block = _OnRows(function, self._executor.place) if on_device else function
+        on_block = _OnRows(function, self._executor.place) if self.on_device else function
         return self._executor.run(on_block, self.raw_blocks, inputs)
 
     def take(self, rows: NDArray[np.intp]) -> tuple[tuple[Array, ...], NDArray[np.bool_] | None]:

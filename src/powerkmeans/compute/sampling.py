@@ -22,6 +22,8 @@ from powerkmeans.types import Array, Block, Engine, RowSample
 
 # distinct rows whose hashes are all held; of more, this many and this many times the sample, whatever is larger
 HELD, CANDIDATES = 2**18, 4
+# of so many smallest hashes, one more is looked at for each that may be equal to another
+_SPARE = 8
 # bits of a hash by which the weights of rows are added up
 _FIRST_BITS = 20
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -44,13 +46,13 @@ def row_hashes(
     A zero adds nothing to the sum, so only stored entries of a sparse view are read. Absent rows are zero
     in ``views``; they add a number of their own. The order of the views does not matter.
     """
+    if not hasattr(views[0], "indptr") and not isinstance(views[0], np.ndarray):
+        return _tensor_hashes(views, columns, present)
     total = np.zeros(views[0].shape[0], dtype=np.uint64)
     for index, (view, factor) in enumerate(zip(views, columns, strict=True)):
         if hasattr(view, "indptr"):
             terms = _mix(_words(view.data)) * factor[view.indices]
             total += _sums_between(terms, view.indptr)
-        elif not isinstance(view, np.ndarray):
-            total += _tensor_sums(view, factor[:-1])
         else:
             total += np.sum(_mix(_words(view)) * factor[:-1], axis=1, dtype=np.uint64)
         if present is not None:
@@ -58,15 +60,26 @@ def row_hashes(
     return _mix(total)
 
 
-def _tensor_sums(rows: Any, factor: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The same sums of a tensor's rows, where they are: signed words wrap as unsigned ones do."""
-    words = (rows.double() + 0.0).contiguous().view(rows.new_zeros(0, dtype=int).dtype)
+def _tensor_hashes(
+    views: tuple[Array, ...], columns: list[NDArray[np.uint64]], present: Array | None
+) -> NDArray[np.uint64]:
+    """The same of tensors, where they are: signed words wrap as unsigned ones do."""
+    total: Any = 0
+    for index, (rows, factor) in enumerate(zip(views, columns, strict=True)):
+        words = _mixed_words((rows.double() + 0.0).contiguous().view(rows.new_zeros(0, dtype=int).dtype))
+        total = total + (words * words.new_tensor(factor[:-1].astype(np.int64))).sum(dim=1)
+        if present is not None:
+            total = total + words.new_tensor(~present[index]) * int(factor[-1].astype(np.int64))
+    return to_numpy(_mixed_words(total)).view(np.uint64)
+
+
+def _mixed_words(words: Any) -> Any:
+    """``_mix`` of a tensor."""
     for shift, multiplier in zip(_SHIFTS, (_MIX_1, _MIX_2, None), strict=True):
         words = words ^ ((words >> int(shift)) & (2 ** (64 - int(shift)) - 1))
         if multiplier is not None:
             words = words * int(multiplier.astype(np.int64))
-    multipliers = words.new_tensor(factor.astype(np.int64))
-    return to_numpy((words * multipliers).sum(dim=1)).view(np.uint64)
+    return words
 
 
 def _words(values: Array) -> NDArray[np.uint64]:
@@ -108,10 +121,17 @@ _NONE = Held(np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.intp), np.empty(
 
 def _merged(parts: Sequence[Held]) -> Held:
     hashes, rows, weight = (np.concatenate(some) for some in zip(*parts, strict=True))
-    order = np.argsort(hashes, kind="stable")  # as fast as any where the first part is in order
+    order = _order(hashes)
     hashes = hashes[order]
     first = np.flatnonzero(np.diff(hashes, prepend=~hashes[:1]))  # of its equals
     return Held(hashes[first], rows[order[first]], np.add.reduceat(weight[order], first) if len(first) else weight)
+
+
+def _order(hashes: NDArray[np.uint64]) -> NDArray[np.intp]:
+    """What puts hashes in order, equal ones as they came: the fastest order is that one where none are equal."""
+    order = np.argsort(hashes)
+    ordered = hashes[order]
+    return np.argsort(hashes, kind="stable") if np.any(ordered[1:] == ordered[:-1]) else order
 
 
 class Collector:
@@ -148,11 +168,22 @@ class Smallest(Collector):
         super().add(block.only(block.hashes <= self.largest))
 
     def held(self) -> Held:
-        found = super().held()
+        found = self._smaller() or super().held()
+        self._parts, self._n_new = [found], 0
         if len(found.hashes) > self._most:
             self.largest = found.hashes[self._most - 1]
             self._parts = [found.only(slice(self._most))]
         return self._parts[0]
+
+    def _smaller(self) -> Held | None:
+        """More than ``most`` of the smallest, without putting all in order; None if too many are equal."""
+        hashes = np.concatenate([part.hashes for part in self._parts])
+        enough = self._most + self._most // _SPARE
+        if len(hashes) <= enough:
+            return None
+        bound = np.partition(hashes, enough)[enough]
+        found = _merged([part.only(part.hashes <= bound) for part in self._parts])
+        return found if len(found.hashes) > self._most else None
 
     def __iadd__(self, other: Self) -> Self:
         self.add(other.held())
@@ -275,5 +306,8 @@ def _hashed(block: Block, columns: list[NDArray[np.uint64]]) -> Held:
     """Rows of positive weight."""
     hashes = row_hashes(zeroed(block).views, columns, block.present)
     weight = np.asarray(block.weight, dtype=np.float64)
-    rows = np.flatnonzero(weight > 0)
+    counted = weight > 0
+    if np.all(counted):
+        return Held(hashes, np.arange(block.start, block.start + len(hashes)), weight)
+    rows = np.flatnonzero(counted)
     return Held(hashes[rows], rows + block.start, weight[rows])

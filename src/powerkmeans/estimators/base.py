@@ -45,7 +45,7 @@ from powerkmeans.objective.block import block_distances, block_labels
 from powerkmeans.sources.dask import are_lazy, is_dask, with_known_chunks
 from powerkmeans.support.draws import draw_seed
 from powerkmeans.support.files import Target
-from powerkmeans.support.tensors import open_device
+from powerkmeans.support.tensors import open_devices
 from powerkmeans.support.values import SHARE, flag
 from powerkmeans.support.values import path as check_path
 from powerkmeans.support.warn import warn_caller
@@ -104,7 +104,7 @@ class PowerKMeansBase(
             return other.set_params(engine="auto")
         before = self.engine if isinstance(self.engine, TorchOptions) else TorchOptions()
         options = replace(before, device=device)
-        open_device(options.device)
+        open_devices(options.device)
         return other.set_params(engine=options)
 
     def _check_new(self, X: Any, present: Any, sample_weight: Any) -> Views:

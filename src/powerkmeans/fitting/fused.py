@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -41,8 +42,8 @@ def prepare_fused(views: Views, chosen: tuple[ViewSettings, ...], settings: Sett
         return without_constant(prepare_fused, views, varied, chosen, settings, seed)
     with told_part("graph built"):
         (base,) = make_maps(joined, (sample,), (None,), chosen, settings, seed)
-    mapped = _stored if not rows.elsewhere and _fits(rows, base, settings) else _mapped_in_passes
-    if mapped is _stored:
+    mapped = _way(rows, base, settings)
+    if mapped is not _mapped_in_passes:
         sample = sample._replace(views=())  # their features take the place of the rows, and these are in the way
     with told_part(ROWS_MAPPED):
         prepared = mapped(rows, base, sample, settings)
@@ -71,9 +72,14 @@ def _varies(name: str, sample: RowSample, dtype: np.dtype[Any]) -> bool:
     return not is_flat(IdentityMap(len(mean)), mean, scatter, None, np.finfo(dtype))
 
 
-def _fits(rows: Engine, base: BaseMap, settings: Settings) -> bool:
+def _way(
+    rows: Engine, base: BaseMap, settings: Settings
+) -> Callable[[Engine, BaseMap, RowSample, Settings], Prepared]:
+    """How rows are mapped: once if there is room for all features; a device has a centred copy besides."""
     needed = kept_bytes(rows.n_samples, base.n_outputs, 1, rows.dtype.itemsize)
-    return kept_here(needed, settings.engine)
+    if rows.on_device:
+        return _stored_there if rows.room_for(2 * needed) else _mapped_in_passes
+    return _stored if not rows.elsewhere and kept_here(needed, settings.engine) else _mapped_in_passes
 
 
 def _stored(rows: Engine, base: BaseMap, sample: RowSample, settings: Settings) -> Prepared:
@@ -96,6 +102,28 @@ def _stored(rows: Engine, base: BaseMap, sample: RowSample, settings: Settings) 
         notes=(),
         view_settings=(),
         fitted_maps=(make_centred(base, mean, rows.dtype),),
+    )
+
+
+def _stored_there(rows: Engine, base: BaseMap, sample: RowSample, settings: Settings) -> Prepared:
+    """Features of all rows in place of the rows, where a device has them."""
+    features = rows.with_features((base.before_centring(rows.dtype),), keep=False).table(_features, None)
+    views = Views(rows.views.names, (features,), rows.views.weight)
+    there = open_engine(settings.engine, views)
+    centred = centre(there, (IdentityMap(base.n_outputs),), views, settings)
+    assert sample.rows is not None
+    some = sample._replace(views=there.take(sample.rows)[0], present=None)
+    return Prepared(
+        engine=centred.engine,
+        views=views,
+        maps=centred.maps,
+        scatter=centred.scatter,
+        sample=some,
+        samples=(some,),
+        bandwidths=(None,),
+        notes=(),
+        view_settings=(),
+        fitted_maps=(make_centred(base, centred.means[0], rows.dtype),),
     )
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from powerkmeans.compute.blas import single_threaded_blas
 from powerkmeans.compute.engine import open_engine
-from powerkmeans.compute.options import NumpyOptions, dask_options
+from powerkmeans.compute.options import dask_options
 from powerkmeans.compute.passes import answered
 from powerkmeans.models.answers import apply, with_maps
 from powerkmeans.models.model import Model
@@ -110,7 +110,7 @@ def cluster_means(model: Model, views: Views, engine: object) -> list[Float64Arr
     """The weighted mean of each cluster's rows as they were given, view by view; NaN where there are none."""
     with single_threaded_blas():
         rows = open_engine(engine, views)
-        there = NumpyOptions(n_threads=1, kernel=dask_options(engine).kernel) if rows.elsewhere else engine
+        there = dask_options(engine).on_worker if rows.elsewhere else engine
         sums = rows.on_parts(_sums_of_part, (model, there))
     ends = np.cumsum([array.shape[1] for array in views.arrays])[:-1]
     parts = np.split(np.asarray(sums.total), ends, axis=1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, TypeGuard
 
@@ -39,7 +38,7 @@ class TensorSource(Source):
 
     def blocks(self, n_rows: int, present: NDArray[np.bool_] | None = None) -> Iterator[NDArray[Any]]:
         """Yield consecutive blocks of rows, brought here."""
-        yield from map(to_numpy, self.device_blocks(n_rows, present))
+        yield from (np.ascontiguousarray(to_numpy(rows)) for rows in self.device_blocks(n_rows, present))
 
     def device_blocks(self, n_rows: int, present: NDArray[np.bool_] | None = None) -> Iterator[Any]:
         """Yield consecutive blocks of rows, where they are."""
@@ -96,9 +95,9 @@ class UnitTensorSource(TensorSource):
 class SentSource(TensorSource):
     """Rows of this machine that are sent to a device once, when the first of them are asked for there."""
 
-    def __init__(self, name: str, rows: NDArray[Any], device: Any) -> None:
+    def __init__(self, name: str, rows: NDArray[Any], device: Any, send: Callable[[NDArray[Any]], Any]) -> None:
         super().__init__(name, torch_module().empty(rows.shape, dtype=_kind_of(rows), device="meta"))
-        self._rows, self._device, self._sent = rows, device, False
+        self._rows, self._device, self._send, self._sent = rows, device, send, False
 
     @property
     def device(self) -> Any:
@@ -109,11 +108,7 @@ class SentSource(TensorSource):
 
     def device_blocks(self, n_rows: int, present: NDArray[np.bool_] | None = None) -> Iterator[Any]:
         if not self._sent:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # that rows could be written to, which nobody does
-                rows = torch_module().from_numpy(np.ascontiguousarray(self._rows))
-            self.tensor = rows.to(self._device)
-            self._sent = True
+            self.tensor, self._sent = self._send(self._rows), True
         yield from super().device_blocks(n_rows, present)
 
     def blocks(self, n_rows: int, present: NDArray[np.bool_] | None = None) -> Iterator[NDArray[Any]]:
@@ -126,7 +121,7 @@ class SentSource(TensorSource):
         return self._rows
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return SentSource, (self.name, self._rows, self._device)
+        return SentSource, (self.name, self._rows, self._device, self._send)
 
 
 def _kind_of(rows: NDArray[Any]) -> Any:
@@ -141,6 +136,16 @@ def is_tensors(table: Any) -> TypeGuard[TensorSource]:
 def here(views: Views) -> Views:
     """The same views with tensors brought here."""
     return views._replace(arrays=tuple(rows.read() if is_tensors(rows) else rows for rows in views.arrays))
+
+
+def as_arrays(views: Views) -> Views:
+    """The same views, with tensors that are rows of NumPy in memory already as such."""
+    return views._replace(arrays=tuple(_as_array(rows) for rows in views.arrays))
+
+
+def _as_array(rows: Any) -> Any:
+    plain = type(rows) is TensorSource and rows.device.type == "cpu" and rows.tensor.is_contiguous()
+    return rows.read() if plain else rows
 
 
 def device_of_views(views: Views) -> Any:

@@ -12,6 +12,8 @@ from powerkmeans.support.install import needed
 
 # libraries whose arrays can be handed over, but are columns of tables rather than tables
 _OTHERS = ("numpy", "pyarrow")
+# what stands for every card of a machine
+ALL_CARDS = "cuda:*"
 # what DLPack calls the memory of the processor
 _PROCESSOR = 1
 
@@ -42,6 +44,19 @@ def open_device(name: str | None) -> Any:
         names = ", ".join(f"'cuda:{number}'" for number in range(cards))
         raise ValueError(f"device={name!r} is not available; this machine has {names}.")
     return torch.device("cuda", index)
+
+
+def open_devices(names: str | tuple[str, ...] | None) -> list[Any]:
+    """The devices of those names, each card once; every card for ``ALL_CARDS``."""
+    if names == ALL_CARDS:
+        torch = torch_module()
+        names = tuple(f"cuda:{index}" for index in range(torch.cuda.device_count())) or "cuda"
+    devices = [open_device(name) for name in (names if isinstance(names, tuple) else (names,))]
+    cards = [str(device) for device in devices if device.type == "cuda"]
+    twice = next((name for name in cards if cards.count(name) > 1), None)
+    if twice is not None:
+        raise ValueError(f"device={list(names or ())!r} has the card '{twice}' twice; name every card once.")
+    return devices
 
 
 def is_foreign(thing: Any) -> bool:

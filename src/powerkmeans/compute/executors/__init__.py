@@ -1,1 +1,1 @@
-"""Who runs a function over blocks: one module each, about a hundred lines (see ``types.Executor``)."""
+"""Who runs a function over blocks: one module each, about a hundred lines (see ``executor.py``)."""

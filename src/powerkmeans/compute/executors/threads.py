@@ -13,8 +13,9 @@ import numpy as np
 
 from powerkmeans.compute.blas import single_threaded_blas
 from powerkmeans.compute.blocks import StoredBlocks
+from powerkmeans.compute.placement import stacked
 from powerkmeans.support.memory import GIB, can_keep
-from powerkmeans.types import Block, Blocks, P, T
+from powerkmeans.types import Array, Block, Blocks, P, Pass, T, Views
 
 # blocks per thread that are read before they are needed
 BLOCKS_AHEAD = 4
@@ -22,6 +23,9 @@ BLOCKS_AHEAD = 4
 
 class Threads:
     """Runs functions of blocks by threads; they end with the last engine that has them."""
+
+    on_device = False
+    passes: tuple[Pass, ...] = ()
 
     def __init__(self, n_threads: int | None = None) -> None:
         self._n_threads = n_threads
@@ -40,9 +44,17 @@ class Threads:
         """Whether so many bytes may be kept in memory."""
         return can_keep(n_bytes, GIB if budget is None else budget)
 
+    def sent(self, views: Views, budget: int | None) -> Views:
+        """Rows are where they are worked on."""
+        return views
+
     def place(self, inputs: P) -> P:
         """Rows and parameters are in one memory."""
         return inputs
+
+    def gathered(self, result: T) -> T:
+        """There is one memory for sums."""
+        return result
 
     def fetch(self, result: T) -> T:
         """So are results."""
@@ -51,6 +63,10 @@ class Threads:
     def keep(self, function: Callable[[Block, P], Block], blocks: Blocks, inputs: P) -> Blocks:
         """The blocks that ``function`` makes, held in memory."""
         return StoredBlocks(list(self.run(function, blocks, inputs)))
+
+    def stacked(self, parts: Iterator[Array], n_rows: int) -> Array:
+        """What a function made of blocks, as one array."""
+        return stacked(parts, n_rows, np.empty)
 
     def run(self, function: Callable[[Block, P], T], blocks: Blocks, inputs: P) -> Generator[T, None, None]:
         """Yield ``function(block, inputs)`` in the order of the blocks."""

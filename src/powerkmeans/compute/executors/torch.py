@@ -6,8 +6,10 @@ by atomic operations, so a device gives the same bits in every run.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Generator, Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from functools import cached_property, partial
 from itertools import chain
 from typing import Any, cast
 
@@ -15,14 +17,16 @@ import numpy as np
 from scipy.sparse import csr_array, csr_matrix
 
 from powerkmeans.compute.blocks import StoredBlocks
-from powerkmeans.compute.placement import moved
-from powerkmeans.compute.triton.passes import PARTS, available
+from powerkmeans.compute.executors.lanes import Lane, arriving, sent
+from powerkmeans.compute.placement import moved, stacked
+from powerkmeans.compute.triton.passes import PARTS, TritonPass, available
 from powerkmeans.compute.triton.planes import PlaneBlocks
 from powerkmeans.features.pairs import as_dense
+from powerkmeans.sources.tensors import SentSource, TensorSource
 from powerkmeans.support.install import needed
 from powerkmeans.support.memory import GIB, can_keep
 from powerkmeans.support.tensors import open_device, torch_module
-from powerkmeans.types import Block, Blocks, FeatureMap, P, T
+from powerkmeans.types import Array, Block, Blocks, FeatureMap, P, Pass, T, Views
 
 # bytes of a block on a card: launches are few, and what a pass makes of a block is still small beside all rows
 CARD_BLOCK_BYTES = 2**28
@@ -38,6 +42,8 @@ _OLD_SWITCH = {"float32": "highest", "tf32": "high", "bfloat16": "medium"}
 
 class Torch:
     """Runs functions of blocks on a device of PyTorch."""
+
+    on_device = True
 
     def __init__(self, device: str | None = None, precision: str = "float32", kernel: str = "auto") -> None:
         self._torch = torch_module()
@@ -60,6 +66,24 @@ class Torch:
     def block_bytes(self) -> int | None:
         return CARD_BLOCK_BYTES if self.on_card else None
 
+    @property
+    def passes(self) -> tuple[Pass, ...]:
+        """The kernels of the device, where features are held as these take them."""
+        return (TritonPass(self),) if self.planes else ()
+
+    @cached_property
+    def lane(self) -> Any:
+        """What copies rows to a card beside its work."""
+        return Lane(self._torch, self.device)
+
+    def current(self) -> AbstractContextManager[Any]:
+        """Let this be the card that kernels are launched on, in the order of whoever asks."""
+        if not self.on_card:
+            return nullcontext()
+        cuda = self._torch.cuda
+        there: AbstractContextManager[Any] = cuda.stream(cuda.current_stream(self.device))
+        return there
+
     def room_for(self, n_bytes: int, budget: int | None) -> bool:
         """Whether so many bytes may be kept on the device."""
         if not self.on_card:
@@ -78,7 +102,7 @@ class Torch:
         return placed
 
     def _placed(self, array: Any) -> Any:
-        tensor = array if isinstance(array, self._torch.Tensor) else self._shared(as_dense(array))
+        tensor = self.as_tensor(array)
         if tensor.device == self.device:
             return tensor
         if not self.on_card or tensor.device.type != "cpu":
@@ -87,34 +111,81 @@ class Torch:
             return tensor[(slice(1),) * tensor.ndim].to(self.device).expand(tensor.shape)
         return tensor.pin_memory().to(self.device, non_blocking=True)
 
+    def as_tensor(self, array: Array) -> Any:
+        """Rows as a tensor where they are; sparse ones are made dense."""
+        return array if isinstance(array, self._torch.Tensor) else self._shared(as_dense(array))
+
+    def sent(self, views: Views, budget: int | None) -> Views:
+        """Dense rows of this machine to be sent to a card once, where that has room for them and for features."""
+        if not self.on_card or not all(isinstance(rows, np.ndarray) for rows in views.arrays):
+            return views
+        if not self.room_for(2 * sum(rows.nbytes for rows in views.arrays), budget):
+            return views
+        named = zip(views.names, views.arrays, strict=True)
+        arrays = tuple(SentSource(name, rows, self.device, self._send) for name, rows in named)
+        return views._replace(arrays=arrays)
+
+    def _send(self, rows: np.ndarray[Any, Any]) -> Any:
+        with self._explained():
+            return sent(self.as_tensor(rows), self.lane)
+
     def _shared(self, array: np.ndarray[Any, Any]) -> Any:
         """A tensor in the memory of an array, which nobody writes to."""
         if any(stride < 0 for stride in array.strides):
             array = np.ascontiguousarray(array)
         return self._torch.from_numpy(array if array.flags.writeable else np.asarray(_Unlocked(array)))
 
+    def gathered(self, result: T) -> T:
+        """There is one place for sums."""
+        return result
+
     def fetch(self, result: T) -> T:
         """Bring tensors here as NumPy arrays."""
         fetched: T = moved(result, self._torch.Tensor, lambda tensor: tensor.detach().cpu().numpy())
         return fetched
 
+    def stacked(self, parts: Iterator[Array], n_rows: int) -> TensorSource:
+        """What a function made of blocks, as one table on the device."""
+        empty = partial(self._torch.empty, device=self.device)
+        return TensorSource("features", stacked(parts, n_rows, lambda shape, dtype: empty(shape, dtype=dtype)))
+
     def keep(self, function: Callable[[Block, P], Block], blocks: Blocks, inputs: P) -> Blocks:
-        """The blocks that ``function`` makes, held on the device: as planes where kernels take them so."""
-        made = self.run(function, blocks, inputs)
+        """The blocks that ``function`` makes, held on the device."""
+        maps = cast(tuple[tuple[FeatureMap, ...], Any], inputs)[0]
+        return self.held(self.run(function, blocks, inputs), blocks.n_rows, maps)  # type: ignore[attr-defined]
+
+    def held(self, made: Iterator[Block], n_rows: int, maps: tuple[FeatureMap, ...]) -> Blocks:
+        """Blocks that are made on the device, and have so many rows: as planes where kernels take them so."""
         first = next(made)
-        (view, *others), maps = first.views, cast(tuple[tuple[FeatureMap, ...], Any], inputs)[0]
+        view, *others = first.views
         single = not others and first.present is None and view.dtype == self._torch.float32
         if self.planes and single and not any(m.dual for m in maps):
-            return PlaneBlocks(chain([first], made), blocks.n_rows, self.planes, self._torch)  # type: ignore[attr-defined]
+            return PlaneBlocks(chain([first], made), n_rows, self.planes, self._torch)
         return StoredBlocks([first, *made])
 
     def run(self, function: Callable[[Block, P], T], blocks: Blocks, inputs: P) -> Generator[T, None, None]:
         """Yield ``function(block, inputs)`` in the order of the blocks; a card works on while these are read."""
-        with closing(blocks.read()) as waiting:
-            for block in waiting:
-                with np.errstate(over="ignore", under="ignore"), self.products(), self._explained():
+        with closing(self._ready(blocks)) as waiting:
+            while True:
+                with self.products(), self.working():
+                    block = next(waiting, None)
+                    if block is None:
+                        return
                     result = function(block, inputs)
                 yield result
+
+    def _ready(self, blocks: Blocks) -> Generator[Block, None, None]:
+        """The blocks; what a card is to get of this machine's rows is on its way to it."""
+        if self.on_card and getattr(blocks, "from_host", False):
+            return arriving(blocks.read(), [self.lane], self.as_tensor)
+        return blocks.read()
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """How a thread works on a block: infinities are limits, nothing is for gradients, and errors are told."""
+        quiet = np.errstate(over="ignore", under="ignore")
+        with quiet, self.current(), self._torch.no_grad(), self._explained():
+            yield
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -131,20 +202,12 @@ class Torch:
 
     @contextmanager
     def products(self) -> Iterator[None]:
-        """Compute products as exactly as was asked for, and nothing for gradients."""
-        backends = self._torch.backends
-        if not hasattr(backends.cuda.matmul, "fp32_precision"):
-            with self._torch.no_grad(), _set_old(self._torch, _OLD_SWITCH[self.precision]):
-                yield
-            return
-        switches = backends.cuda.matmul, backends.mkldnn.matmul
-        before = [switch.fp32_precision for switch in switches]
+        """Compute products as exactly as was asked for, in all threads; the last to leave restores the rest."""
+        _hold(self._torch, self.precision)
         try:
-            _set_all(switches, _SWITCHES[self.precision])
-            with self._torch.no_grad():
-                yield
+            yield
         finally:
-            _set_all(switches, before)
+            _release(self._torch)
 
 
 class _Unlocked:
@@ -156,16 +219,39 @@ class _Unlocked:
         self.__array_interface__ = array.__array_interface__ | {"data": (address, False)}
 
 
-def _set_all(switches: Any, values: Any) -> None:
-    for switch, value in zip(switches, values, strict=True):
+# the switches are those of the process: how many hold them, and what the first of these has found
+_switching, _holding = threading.Lock(), 0
+_found: tuple[str, ...] = ()
+
+
+def _hold(torch: Any, precision: str) -> None:
+    global _holding, _found
+    with _switching:
+        if not _holding:
+            _found = _set(torch)
+        _holding += 1
+        _set(torch, _SWITCHES[precision] if _has_two(torch) else (_OLD_SWITCH[precision],))
+
+
+def _release(torch: Any) -> None:
+    global _holding
+    with _switching:
+        _holding -= 1
+        if not _holding:
+            _set(torch, _found)
+
+
+def _has_two(torch: Any) -> bool:
+    return hasattr(torch.backends.cuda.matmul, "fp32_precision")
+
+
+def _set(torch: Any, values: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Set how products are computed, if anything is given; tell how they are then."""
+    if not _has_two(torch):
+        if values:
+            torch.set_float32_matmul_precision(*values)
+        return (torch.get_float32_matmul_precision(),)
+    switches = torch.backends.cuda.matmul, torch.backends.mkldnn.matmul
+    for switch, value in zip(switches, values, strict=False):
         switch.fp32_precision = value
-
-
-@contextmanager
-def _set_old(torch: Any, value: str) -> Iterator[None]:
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision(value)
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(before)
+    return tuple(switch.fp32_precision for switch in switches)

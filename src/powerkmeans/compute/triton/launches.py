@@ -92,12 +92,15 @@ def padded(size: int) -> int:
 
 
 def run(given: Given) -> PassStatistics:
-    """The sums of a pass; again with differences where distances lost their digits."""
+    """The sums of a pass, with differences where distances lost their digits and nowhere else.
+
+    Which kernel begins is what the last pass needed; which one tells the sums is up to this pass alone.
+    """
     held = given.held
     moment, tally = _sums(given, held.careful)
     doubtful = bool(tally[6].sum().item())
-    if doubtful and not held.careful:
-        moment, tally = _sums(given, careful=True)
+    if doubtful != held.careful:
+        moment, tally = _sums(given, careful=doubtful)
     held.careful = doubtful
     mass, scatter, residual, sizes = (row[: given.n_clusters] for row in tally[:4])
     return PassStatistics(

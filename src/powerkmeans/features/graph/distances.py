@@ -21,6 +21,9 @@ from powerkmeans.types import Array, Float64Array
 # standard deviations between the quartiles of the normal distribution
 NORMAL_QUARTILES = 1.349
 
+# differences of rows and chosen landmarks that a device takes at once
+_DIFFERENCES = 2**26
+
 
 class Search(Protocol):
     """Finds the nearest landmarks of dense rows (``features.graph.neighbours``); None where it cannot.
@@ -121,8 +124,18 @@ class Measure:
 
     def to_chosen(self, rows: Array, chosen: Array) -> Array:
         """Distances of dense rows to some landmarks each, (b, c), by differences: near ones keep digits."""
+        if self.xp is not np and self.landmarks.n_views == 1:  # launches are what costs
+            step = max(1, _DIFFERENCES // (chosen.shape[1] * rows.shape[1]))
+            starts = range(0, rows.shape[0], step)
+            parts = [self._to_several(rows[i : i + step, :], chosen[i : i + step, :]) for i in starts]
+            return self.xp.concat(parts, axis=0)
         ranks = [self._to_one(rows, chosen[:, rank]) for rank in range(chosen.shape[1])]
         return self.xp.stack(ranks, axis=1)
+
+    def _to_several(self, rows: Array, chosen: Array) -> Array:
+        near = self.xp.take(self.landmarks.rows, self.xp.reshape(chosen, (-1,)), axis=0)
+        near = self.xp.reshape(near, (*chosen.shape, rows.shape[1]))
+        return squared_lengths(rows[:, None, :] - near, self.xp)
 
     def _to_one(self, rows: Array, chosen: Array) -> Array:
         near = self.xp.take(self.landmarks.rows, chosen, axis=0)
@@ -158,6 +171,8 @@ def bounded(distance: Array, typical: Any) -> Array:
 
 def _less_row_lengths(x: Any, y: Any, y_lengths: Array) -> Array:
     """``||y||^2 - 2 x.y``: what distances from one row differ by."""
+    if hasattr(y_lengths, "addmm"):  # of PyTorch: written once
+        return y_lengths.addmm(x, y.T, alpha=-2)
     products = as_dense(x @ y.T)
     products *= -2
     products += y_lengths

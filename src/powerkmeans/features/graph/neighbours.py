@@ -18,6 +18,8 @@ from powerkmeans.types import Array, Float64Array, device_of
 TILE_NUMBERS = 2**19
 # the same of other libraries, whose devices have no use for few: launches are what costs
 DEVICE_NUMBERS = 2**26
+# and of cards, which take a moment for each launch whatever it does; two gigabytes in double precision
+CARD_NUMBERS = 2**28
 # neighbours of a row unless told otherwise, and the most by which it is scored: farther ones are in other clusters
 FEW_NEIGHBORS = 10
 # groups of landmarks whose nearest members are compared before single ones are: only the best groups are opened
@@ -57,7 +59,7 @@ def in_tiles(
 ) -> Neighbours:
     """The same as written, a tile of rows at a time; ``choose`` finds the smallest values of rows faster."""
     measure = Measure(landmarks, xp)
-    step = max(1, (TILE_NUMBERS if xp is np else DEVICE_NUMBERS) // landmarks.rows.shape[0])
+    step = max(1, _tile_numbers(rows, xp) // landmarks.rows.shape[0])
     n_rows = int(rows.shape[0])
     starts = range(0, max(1, n_rows), step)
     parts = (rows[start : min(start + step, n_rows), :] for start in starts)
@@ -65,6 +67,12 @@ def in_tiles(
     if len(tiles) == 1:
         return tiles[0]
     return Neighbours(*(xp.concat(list(parts), axis=0) for parts in zip(*tiles, strict=True)))
+
+
+def _tile_numbers(rows: Any, xp: Any) -> int:
+    if xp is np:
+        return TILE_NUMBERS
+    return CARD_NUMBERS if getattr(rows, "is_cuda", False) else DEVICE_NUMBERS
 
 
 def _in_tile(rows: Any, measure: Measure, count: int, choose: Callable[[Array, int, Any], Array]) -> Neighbours:
