@@ -16,8 +16,8 @@ from scipy.sparse import csr_array, csr_matrix
 
 from powerkmeans.compute.blocks import StoredBlocks
 from powerkmeans.compute.placement import moved
-from powerkmeans.compute.triton.passes import PARTS, available
-from powerkmeans.compute.triton.planes import PlaneBlocks
+from powerkmeans.compute.triton.passes import available
+from powerkmeans.compute.triton.planes import STORAGE, PlaneBlocks
 from powerkmeans.features.pairs import as_dense
 from powerkmeans.support.install import needed
 from powerkmeans.support.memory import GIB, can_keep
@@ -44,8 +44,8 @@ class Torch:
         self._xp = needed("array_api_compat.torch", "gpu", "for engine=TorchOptions(...)")
         self.device = open_device(device)
         self.precision = precision
-        # planes that features of one view are held as, for the kernels that read them; none where there are none
-        self.planes = PARTS[precision][0] if kernel == "auto" and available(self.device) else 0
+        # how features are held for the kernels that read them; None where there are none
+        self.planes = STORAGE[precision] if kernel == "auto" and available(self.device) else None
 
     @property
     def xp(self) -> Any:
@@ -102,8 +102,8 @@ class Torch:
         """The blocks that ``function`` makes, held on the device: as planes where kernels take them so."""
         made = self.run(function, blocks, inputs)
         first = next(made)
-        (view, *others), maps = first.views, cast(tuple[tuple[FeatureMap, ...], Any], inputs)[0]
-        single = not others and first.present is None and view.dtype == self._torch.float32
+        maps = cast(tuple[tuple[FeatureMap, ...], Any], inputs)[0]
+        single = all(view.dtype == self._torch.float32 for view in first.views)
         if self.planes and single and not any(m.dual for m in maps):
             return PlaneBlocks(chain([first], made), blocks.n_rows, self.planes, self._torch)  # type: ignore[attr-defined]
         return StoredBlocks([first, *made])

@@ -1,4 +1,4 @@
-"""The pass on a card, and what it takes: one view in single precision, held on the device."""
+"""The pass on a card, and what it takes: views in single precision, held on the device."""
 
 from __future__ import annotations
 
@@ -9,16 +9,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from powerkmeans.compute.native.compiled import is_graph
-from powerkmeans.compute.triton.launches import MOST_CLUSTERS, Given, run
-from powerkmeans.compute.triton.planes import OCTET, PlaneBlocks
+from powerkmeans.compute.triton.launches import MOST_CLUSTERS, Given, run, within_range
+from powerkmeans.compute.triton.planes import PlaneBlocks
 from powerkmeans.compute.triton.search import CardSearch
 from powerkmeans.objective.block import PassInput
 from powerkmeans.objective.membership import Fuzzy, Possibilistic
 from powerkmeans.support.tensors import torch_module
 from powerkmeans.types import Engine, FeatureMap, PassStatistics
 
-# planes of features and parts of pulls, by the precision that users ask for
-PARTS = {"float32": (2, 2), "tf32": (2, 1), "bfloat16": (1, 1)}
 _MEMBERSHIPS = (Fuzzy, Possibilistic)
 
 
@@ -36,18 +34,15 @@ class TritonPass:
 
     def takes(self, engine: Engine, inputs: PassInput) -> bool:
         """Whether there are kernels for such a pass."""
-        if not isinstance(_held(engine), PlaneBlocks) or inputs.view_weights != (1.0,):
+        held = _held(engine)
+        if not isinstance(held, PlaneBlocks) or type(inputs.membership) not in _MEMBERSHIPS:
             return False
-        return type(inputs.membership) in _MEMBERSHIPS and inputs.center_norms[0].shape[0] <= MOST_CLUSTERS
+        return inputs.center_norms[0].shape[0] <= MOST_CLUSTERS and within_range(held, inputs)
 
     def run(self, engine: Engine, inputs: PassInput) -> PassStatistics:
         held = _held(engine)
         assert isinstance(held, PlaneBlocks)
-        centers = np.ascontiguousarray(inputs.projections[0].T / -2)
-        padded = np.pad(centers, ((0, 0), (0, -centers.shape[1] % OCTET)))
-        points, norms = self.executor.place((padded, np.ascontiguousarray(inputs.center_norms[0][:, 0])))
-        sums = run(Given(inputs, held, points, norms, PARTS[self.executor.precision][1], torch_module()))
-        fetched: PassStatistics = self.executor.fetch(sums)
+        fetched: PassStatistics = self.executor.fetch(run(given_to(held, inputs, self.executor.place)))
         return fetched
 
     def answered(self, engine: Engine, function: Any, inputs: PassInput) -> None:
@@ -63,6 +58,13 @@ class TritonPass:
         if not is_graph(feature_map):
             return feature_map
         return replace(feature_map, base=replace(feature_map.base, search=self.search))
+
+
+def given_to(held: PlaneBlocks, inputs: PassInput, place: Any) -> Given:
+    """What a pass over planes is given; ``place`` brings arrays to where they are."""
+    centers = tuple(np.ascontiguousarray(projection.T / -2) for projection in inputs.projections)
+    norms = tuple(np.ascontiguousarray(norm[:, 0]) for norm in inputs.center_norms)
+    return Given(inputs, held, place(centers), place(norms), torch_module())
 
 
 def _held(engine: Engine) -> Any:
