@@ -8,17 +8,22 @@ import pytest
 import torch
 
 from powerkmeans import KernelPowerKMeans
+from powerkmeans.compute.engine import open_engine
 from powerkmeans.compute.executors import torch as executor
-from powerkmeans.compute.triton import launches
-from powerkmeans.compute.triton.passes import TritonPass, given_to
+from powerkmeans.compute.passes import choose_pass
+from powerkmeans.compute.triton import given, launches
+from powerkmeans.compute.triton.passes import RawPass, TritonPass, given_to
 from powerkmeans.compute.triton.planes import STORAGE, PlaneBlocks, joined, split
 from powerkmeans.compute.triton.search import CardSearch, smallest
 from powerkmeans.engines import TorchOptions
 from powerkmeans.features.graph.distances import Landmarks
 from powerkmeans.features.graph.neighbours import neighbours
+from powerkmeans.features.maps.centred import make_centred
+from powerkmeans.features.maps.fourier import FourierMap
 from powerkmeans.objective.block import block_statistics, prepare
 from powerkmeans.objective.membership import Fuzzy, Possibilistic
-from powerkmeans.types import Block, Parameters, Problem
+from powerkmeans.sources.tensors import TensorSource
+from powerkmeans.types import Block, Parameters, Problem, Views
 
 # clusters that pad a tile are infinitely far; what comes of that is thrown away
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -51,7 +56,7 @@ def held_as(rows, weight, precision, widths=None, present=None, size=100):
     def block(i):
         here = slice(i, i + size)
         mask = None if present is None else torch.from_numpy(present[:, here])
-        parts = tuple(v[here] if mask is None else v[here] * mask[l][:, None] for l, v in enumerate(views))
+        parts = tuple(v[here] if mask is None else v[here] * mask[i][:, None] for i, v in enumerate(views))
         return Block(i, parts, (), weight[here], mask)
 
     return PlaneBlocks(map(block, range(0, len(rows), size)), len(rows), STORAGE[precision], torch)
@@ -64,7 +69,8 @@ def placed(arrays):
 def expected(held, exact):
     """The sums, by the equations, of what is held."""
     blocks = list(held.read())
-    views = [np.concatenate([b.views[l].double().numpy() for b in blocks]) for l in range(len(held.widths))]
+    numbers = range(len(held.widths))
+    views = [np.concatenate([block.views[i].double().numpy() for block in blocks]) for i in numbers]
     present = None if held.covers is None else np.concatenate([b.present.numpy() for b in blocks], axis=1)
     norms = tuple(np.vecdot(view, view) for view in views)
     block = Block(0, tuple(views), norms, held.weight.double().numpy(), present)
@@ -102,7 +108,7 @@ def test_every_way_gives_the_sums_in_every_precision(precision, way, membership,
         monkeypatch.setattr(launches, name, value)
     taken = []
     kernel = getattr(launches, way)
-    monkeypatch.setattr(launches, way, lambda *given: taken.append(way) or kernel(*given))
+    monkeypatch.setattr(launches, way, lambda *known: taken.append(way) or kernel(*known))
     rows, weight, (inputs, exact) = problem_of(0, 90, [30], 20, membership, -4.0)
     held = held_as(rows, weight, precision)
     check(passed(held, inputs), *expected(held, exact), precision)
@@ -122,12 +128,15 @@ def test_several_views_give_the_sums(precision, membership, missing):
     check(passed(held, inputs), *expected(held, exact), precision)
 
 
-@pytest.mark.parametrize("way", list(WAYS))
-@pytest.mark.parametrize("widths", [[9], [4, 5]], ids=["one", "views"])
+@pytest.mark.parametrize(
+    ("way", "widths"), [*((way, [9]) for way in WAYS), (STAGED, [4, 5])], ids=[*WAYS, "views"]
+)
 def test_near_distances_keep_their_digits(way, widths, monkeypatch):
     """Rows a millionth from their centroids: expanded squares have nothing left of that."""
     rng = np.random.default_rng(1)
-    centers = split(torch.from_numpy(10 * rng.standard_normal((3, 9)).astype(np.float32)), STORAGE["float32"], torch)
+    centers = split(
+        torch.from_numpy(10 * rng.standard_normal((3, 9)).astype(np.float32)), STORAGE["float32"], torch
+    )
     centers = joined(centers, 9).double().numpy()
     rows = (centers[np.arange(60) % 3] + 1e-3 * rng.standard_normal((60, 9))).astype(np.float32)
     shares = np.ones(len(widths)) / len(widths)
@@ -147,7 +156,7 @@ def test_near_distances_keep_their_digits(way, widths, monkeypatch):
 @pytest.mark.parametrize("way", list(WAYS))
 def test_rows_that_are_many_are_added_in_pieces(way, monkeypatch):
     """Several slots of one kernel, and several rounds of two, the last not full."""
-    monkeypatch.setattr(launches, "ROWS_PER_SUM", {1: 128, 2: 128})
+    monkeypatch.setattr(given, "ROWS_PER_SUM", {1: 128, 2: 128})
     monkeypatch.setattr(launches, "PULLS_AT_ONCE", 256 * 16)
     for name, value in WAYS[way].items():
         monkeypatch.setattr(launches, name, value)
@@ -182,9 +191,52 @@ def test_pulls_beyond_the_range_of_half_precision_are_not_taken():
     rows, weight, (gentle, _) = problem_of(0, 50, [4], 100, Fuzzy(), -0.3)
     rows, weight, (steep, _) = problem_of(0, 50, [4], 100, Fuzzy(), -3.0)
     held = held_as(rows, weight, "tf32")
-    assert not launches.within_range(held, gentle)
-    assert launches.within_range(held, steep)
-    assert launches.within_range(held_as(rows, weight, "float32"), gentle)
+    assert not given.within_range(held, gentle)
+    assert given.within_range(held, steep)
+    assert given.within_range(held_as(rows, weight, "float32"), gentle)
+
+
+def fourier_problem(n, d, waves, k, membership, s, share=0.5):
+    """Rows off the origin, a centred Fourier map of them, and centroids on the way to features of some."""
+    rng = np.random.default_rng(d + waves)
+    rows = (3 + rng.standard_normal((n, d))).astype(np.float32)
+    base = FourierMap(
+        np.full(d, 3, np.float32), (rng.standard_normal((d, waves)) / math.sqrt(d)).astype(np.float32)
+    )
+    features = base(rows.astype(np.float64), np)
+    mapped = make_centred(base, features.mean(axis=0), np.float32).scaled(1.5)
+    centers = mapped.centred(features[:k] * share)
+    problem = Problem(membership, (0, 2 * waves), np.ones(1), np.ones(1))
+    pair = [prepare(Parameters(centers, np.ones(1)), s, problem, np.dtype(t)) for t in (np.float32, np.float64)]
+    return rows, mapped, pair
+
+
+@pytest.mark.parametrize("precision", list(STORAGE))
+@pytest.mark.parametrize("membership", [Fuzzy(), Possibilistic()], ids=["fuzzy", "possibilistic"])
+def test_fourier_features_are_made_inside_a_pass(precision, membership, monkeypatch):
+    monkeypatch.setattr(executor, "available", lambda device: True)
+    rows, mapped, (inputs, exact) = fourier_problem(150, 12, 20, 5, membership, -3.0)
+    weight = np.random.default_rng(0).uniform(0.5, 1.5, 150).astype(np.float32)
+    views = Views(("X",), (TensorSource("X", torch.from_numpy(rows)),), weight)
+    options = TorchOptions("cpu", precision, memory_budget=0)
+    engine = open_engine(options, views).with_features((mapped,), keep=True)
+    chosen = choose_pass(engine, inputs)
+    assert isinstance(chosen, RawPass)
+    features = (mapped.base(rows.astype(np.float64), np) - mapped.mean) * mapped.scale
+    block = Block(0, (features,), (np.vecdot(features, features),), weight.astype(np.float64))
+    check(chosen.run(engine, inputs), block_statistics(block, exact), features, precision)
+
+
+def test_rows_on_their_centroids_are_passed_by_the_equations(monkeypatch):
+    monkeypatch.setattr(executor, "available", lambda device: True)
+    rows, mapped, (inputs, exact) = fourier_problem(60, 4, 8, 2, Fuzzy(), -3.0, share=1.0)
+    views = Views(("X",), (TensorSource("X", torch.from_numpy(rows)),), np.ones(60, np.float32))
+    engine = open_engine(TorchOptions("cpu", memory_budget=0), views).with_features((mapped,), keep=True)
+    features = (mapped.base(rows.astype(np.float64), np) - mapped.mean) * mapped.scale
+    block = Block(0, (features,), (np.vecdot(features, features),), np.ones(60))
+    sums, wanted = choose_pass(engine, inputs).run(engine, inputs), block_statistics(block, exact)
+    np.testing.assert_allclose(np.asarray(sums.hard_cost), np.asarray(wanted.hard_cost), rtol=1e-3)
+    assert choose_pass(engine, inputs) is None
 
 
 def test_the_smallest_of_each_row():
@@ -212,7 +264,7 @@ def test_a_fit_takes_the_kernels(monkeypatch):
     taken = []
     monkeypatch.setattr(executor, "available", lambda device: True)
     run = TritonPass.run
-    monkeypatch.setattr(TritonPass, "run", lambda self, *given: taken.append(1) or run(self, *given))
+    monkeypatch.setattr(TritonPass, "run", lambda self, *known: taken.append(1) or run(self, *known))
     rng = np.random.default_rng(0)
     X = (rng.standard_normal((60, 2)) + 8 * np.repeat(np.eye(2), 30, axis=0)).astype(np.float32)
     settings = {"n_clusters": 2, "feature_map": "identity", "random_state": 0, "max_iter": 3, "n_init": 1}

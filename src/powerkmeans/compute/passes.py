@@ -14,7 +14,7 @@ import numpy as np
 from powerkmeans.compute.executors.torch import Torch
 from powerkmeans.compute.native.compiled import CompiledPass, FusedPass
 from powerkmeans.compute.native.library import find_target, why_missing
-from powerkmeans.compute.triton.passes import TritonPass
+from powerkmeans.compute.triton.passes import RawPass, TritonPass
 from powerkmeans.objective.block import PassInput
 from powerkmeans.types import Array, Block, BlockFunction, Engine, Executor, FeatureMap, Pass, PassStatistics
 
@@ -68,7 +68,7 @@ def available_passes(choice: str, xp: Any) -> tuple[Pass, ...]:
 
 def card_passes(executor: Executor) -> tuple[Pass, ...]:
     """The passes that a card has, where an executor holds features as these take them."""
-    return (TritonPass(executor),) if isinstance(executor, Torch) and executor.planes else ()
+    return (TritonPass(executor), RawPass(executor)) if isinstance(executor, Torch) and executor.planes else ()
 
 
 def search_of(passes: tuple[Pass, ...]) -> Any | None:

@@ -1,8 +1,8 @@
 """The equations of ``objective`` as Triton functions: a tile of rows by all clusters at a time, in registers.
 
 They are those of ``objective.membership``, ``objective.power_mean`` and ``objective.block``, once more because
-Triton compiles no calls into NumPy; ``tests/cards`` holds them against their originals. Clusters are along AXIS of a
-tile. Those that pad it are at the distance LARGEST.
+Triton compiles no calls into NumPy; ``tests/cards`` holds them against their originals. Clusters are along AXIS of
+a tile. Those that pad it are at the distance LARGEST.
 """
 
 from __future__ import annotations
@@ -19,19 +19,7 @@ LOG_TWO, LOG2_E = tl.constexpr(0.6931471805599453), tl.constexpr(1.4426950408889
 @triton.jit
 def by_row(values, AXIS: tl.constexpr):
     """One number a row, for a tile whose clusters are along AXIS."""
-    if AXIS == 1:
-        return values[:, None]
-    else:
-        return values[None, :]
-
-
-@triton.jit
-def by_cluster(values, AXIS: tl.constexpr):
-    """One number a cluster, likewise."""
-    if AXIS == 1:
-        return values[None, :]
-    else:
-        return values[:, None]
+    return tl.expand_dims(values, AXIS)
 
 
 @triton.jit
@@ -51,12 +39,20 @@ def logarithm_plus_one(x):
 
 
 @triton.jit
+def by_unit(INSTRUCTION: tl.constexpr, x):
+    """What an instruction of the card makes of each number."""
+    return tl.inline_asm_elementwise(INSTRUCTION, "=f,f", [x], tl.float32, is_pure=True, pack=1)
+
+
+@triton.jit
 def fast_log2(x, EMULATED: tl.constexpr):
     """``log2(x)`` by the unit that has it: off by 2^-22 near one, and there alone by more than rounding."""
     if EMULATED:
         return tl.log2(x)
     else:
-        return tl.inline_asm_elementwise("lg2.approx.ftz.f32 $0, $1;", "=f,f", [x], tl.float32, is_pure=True, pack=1)
+        return tl.inline_asm_elementwise(
+            "lg2.approx.ftz.f32 $0, $1;", "=f,f", [x], tl.float32, is_pure=True, pack=1
+        )
 
 
 @triton.jit
@@ -65,7 +61,9 @@ def fast_exp2(x, EMULATED: tl.constexpr):
     if EMULATED:
         return tl.exp2(x)
     else:
-        return tl.inline_asm_elementwise("ex2.approx.ftz.f32 $0, $1;", "=f,f", [x], tl.float32, is_pure=True, pack=1)
+        return tl.inline_asm_elementwise(
+            "ex2.approx.ftz.f32 $0, $1;", "=f,f", [x], tl.float32, is_pure=True, pack=1
+        )
 
 
 @triton.jit
@@ -74,7 +72,9 @@ def inverse(x, EMULATED: tl.constexpr):
     if EMULATED:
         return 1.0 / x
     else:
-        return tl.inline_asm_elementwise("rcp.approx.ftz.f32 $0, $1;", "=f,f", [x], tl.float32, is_pure=True, pack=1)
+        return tl.inline_asm_elementwise(
+            "rcp.approx.ftz.f32 $0, $1;", "=f,f", [x], tl.float32, is_pure=True, pack=1
+        )
 
 
 @triton.jit
@@ -113,10 +113,7 @@ def gradient(
         ratio = tl.minimum(y * by_row(inverse(smallest, EMULATED), AXIS), LARGEST)
         logarithm = tl.log2(ratio) if STEEP else fast_log2(ratio, EMULATED)
         slope = fast_exp2((s - 1.0) * logarithm, EMULATED)
-        if GENTLE:
-            powers = tl.where(valid, tl.exp2(s * logarithm), 0.0)
-        else:
-            powers = slope * ratio
+        powers = tl.where(valid, tl.exp2(s * logarithm), 0.0) if GENTLE else slope * ratio
         total = tl.sum(powers, AXIS)
         if GENTLE:
             excess = tl.where(valid, exponential_less_one(logarithm * s * LOG_TWO), 0.0)

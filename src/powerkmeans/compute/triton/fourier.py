@@ -10,7 +10,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from powerkmeans.compute.triton.equations import SMALLEST_NORMAL, pulls
+from powerkmeans.compute.triton.equations import SMALLEST_NORMAL, by_unit, pulls
 from powerkmeans.compute.triton.tiles import in_parts, norms_of, products, rounded, store, write_tallies
 
 TURN = tl.constexpr(6.283185307179586)
@@ -25,12 +25,7 @@ def sine_and_cosine(turns, EMULATED: tl.constexpr):
     if EMULATED:
         return tl.sin(angle), tl.cos(angle)
     else:
-        sine: tl.constexpr = "sin.approx.ftz.f32 $0, $1;"
-        cosine: tl.constexpr = "cos.approx.ftz.f32 $0, $1;"
-        return (
-            tl.inline_asm_elementwise(sine, "=f,f", [angle], tl.float32, is_pure=True, pack=1),
-            tl.inline_asm_elementwise(cosine, "=f,f", [angle], tl.float32, is_pure=True, pack=1),
-        )
+        return by_unit("sin.approx.ftz.f32 $0, $1;", angle), by_unit("cos.approx.ftz.f32 $0, $1;", angle)
 
 
 @triton.jit
@@ -61,13 +56,13 @@ def pass_from_raw(
         none, nothing = tl.zeros((ROWS, CLUSTERS), tl.float32), tl.zeros((ROWS,), tl.float32)
         mass, scatter, residue, sizes, hard, doubt = none, none, none, none, nothing, nothing
         for tile in tl.range(first, tl.minimum(first + step * FLUSH, n_tiles), step, num_stages=STAGES):
-            x0, x1 = in_parts(raw.load([tile * ROWS, 0]) - origin[None, :], tl.bfloat16)
+            x0, x1 = in_parts(raw.load([tile * ROWS, 0]) - origin[None, :], tl.bfloat16, EMULATED)
             weight = scale * weights.load([tile * ROWS])
             turns = products(x0, x1, w0, w1, tl.zeros((ROWS, WAVES), tl.float32), 2, 2, EMULATED)
             sine, cosine = sine_and_cosine(turns, EMULATED)
             if PARTS == 2:
-                s0, s1 = in_parts(sine, KIND)
-                q0, q1 = in_parts(cosine, KIND)
+                s0, s1 = in_parts(sine, KIND, EMULATED)
+                q0, q1 = in_parts(cosine, KIND, EMULATED)
             else:
                 s0, q0 = sine.to(KIND), cosine.to(KIND)
                 s1, q1 = s0, q0
@@ -81,7 +76,7 @@ def pass_from_raw(
             )  # fmt: skip
             scatter += pull * distance
             if PARTS == 2:
-                g0, g1 = in_parts(pull, KIND)
+                g0, g1 = in_parts(pull, KIND, EMULATED)
             else:
                 g0, pull = rounded(pull, KIND, EMULATED)
                 g1 = g0

@@ -30,7 +30,7 @@ from powerkmeans.compute.triton.tiles import (
 
 @triton.jit
 def pass_by_rows(
-    tiles, points, norms, weights, rows, centers, center_norms, moments, tallies, n_rows, width, plane, n_clusters,
+    tiles, points, norms, weights, rows, centers, center_norms, moments, tallies, n_rows, width, n_clusters,
     reference, s, fuzziness, near_share, near_bound, scale, BOUNDED: tl.constexpr, SQUARE: tl.constexpr,
     HARD: tl.constexpr, GENTLE: tl.constexpr, STEEP: tl.constexpr, CAREFUL: tl.constexpr, PARTS: tl.constexpr,
     KIND: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, CLUSTERS: tl.constexpr, FLUSH: tl.constexpr,
@@ -41,7 +41,7 @@ def pass_by_rows(
     tiles : descriptor of ``rows`` as one table, by tiles of (ROWS, COLUMNS)
     points : descriptor of (COLUMNS, PARTS CLUSTERS) of sixteen bits, the parts of a centroid side by side
     norms, weights : descriptors of numbers by row
-    rows : (PARTS, n_rows, width) of sixteen bits, ``plane`` numbers apart
+    rows : (PARTS, n_rows, width) of sixteen bits
     centers : (n_clusters, width)
     moments : (slots, COLUMNS, CLUSTERS), one slot for FLUSH tiles of a program
     tallies : (slots, 5, CLUSTERS): mass, scatter, residual, sizes, and of all clusters hard cost and by how much
@@ -72,7 +72,7 @@ def pass_by_rows(
                 x1, inner = x0, product(x0, both, none, EMULATED)
             row = tile * ROWS + tl.arange(0, ROWS)
             distance = distances(
-                inner, norm, center_norm, near_share, rows, plane, row, row < n_rows, centers, 0, width, width,
+                inner, norm, center_norm, near_share, rows, n_rows, row, row < n_rows, centers, 0, width, width,
                 n_clusters, CAREFUL, PARTS, ROWS, COLUMNS, CLUSTERS,
             )  # fmt: skip
             nearest = tl.min(distance, 1)
@@ -82,7 +82,7 @@ def pass_by_rows(
             )  # fmt: skip
             scatter += pull * distance
             if PARTS == 2:
-                g0, g1 = in_parts(pull, KIND)
+                g0, g1 = in_parts(pull, KIND, EMULATED)
             else:
                 g0, pull = rounded(pull, KIND, EMULATED)
                 g1 = g0
@@ -142,7 +142,7 @@ def pass_by_clusters(
                 residue += tl.sum(residual, 1)
             scatter += tl.sum(pull * distance, 1)
             if PARTS == 2:
-                g0, g1 = in_parts(pull, KIND)
+                g0, g1 = in_parts(pull, KIND, EMULATED)
             else:
                 g0, pull = rounded(pull, KIND, EMULATED)
                 g1 = g0

@@ -1,181 +1,30 @@
-"""Kernels launched over planes: their shapes, what they are given, and their sums added up."""
+"""Kernels launched over planes, and their sums added up."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from powerkmeans.compute.triton.planes import OCTET, PlaneBlocks, split
-from powerkmeans.objective.block import PassInput
-from powerkmeans.support.install import needed
+from powerkmeans.compute.triton import given as numbers
+from powerkmeans.compute.triton.given import (
+    SMALLEST_HEIGHT,
+    SMALLEST_TILE,
+    Given,
+    RawSums,
+    Shape,
+    descriptor,
+    exponents,
+    flags,
+    from_tally,
+    padded,
+    slots_for,
+)
 from powerkmeans.types import PassStatistics
 
-# numbers of centroids that a kernel by rows keeps sums of on the chip; columns and clusters of one by clusters, and
-# the most clusters that two kernels take
+# numbers of centroids that a kernel by rows keeps sums of on the chip; columns and clusters of one by clusters;
+# and the most clusters that two kernels take
 FUSED_NUMBERS, FUSED_COLUMNS, FUSED_CLUSTERS, MOST_CLUSTERS = 2**12, 2**8, 2**7, 2**10
-# rows that tensor cores add up before float64 does, by the number of planes: they round down, and this many times
-ROWS_PER_SUM = {1: 2**13, 2: 2**11}
 # pulls that the second of two kernels finds in memory: rows times clusters
 PULLS_AT_ONCE = 2**25
-# relative rounding of products of numbers in one part, which are exact, and in two
-PRODUCT_ROUNDING = {1: 2.0**-22, 2: 2.0**-16}
-# exponents beyond which the rounding of fast logarithms near zero shows
-STEEP = -30.0
-# columns of the smallest product that tensor cores have, and clusters where these are its rows
-SMALLEST_TILE, SMALLEST_HEIGHT = 16, 64
-# where the largest pull is put in the range of ``float16``, and how far below it others may be, as powers of two
-HALF_TOP, HALF_SPREAD = 15, 14
-
-
-class Shape(NamedTuple):
-    """How a kernel is laid out: rows of a tile, warps, tiles on their way at once, programs for each processor."""
-
-    rows: int
-    warps: int
-    stages: int
-    programs: int = 1
-
-
-@dataclass(frozen=True)
-class Given:
-    """What a pass is given, on the card.
-
-    centers, center_norms : per view (k, p_l) and (k,)
-    """
-
-    inputs: PassInput
-    held: PlaneBlocks
-    centers: tuple[Any, ...]
-    center_norms: tuple[Any, ...]
-    torch: Any
-
-    @property
-    def n_clusters(self) -> int:
-        return int(self.center_norms[0].shape[0])
-
-    @property
-    def parts(self) -> int:
-        return self.held.storage.parts
-
-    @property
-    def clusters(self) -> int:
-        return padded(self.n_clusters)
-
-    @property
-    def n_views(self) -> int:
-        return len(self.held.widths)
-
-    @property
-    def plain(self) -> bool:
-        """Whether there is one view, and all rows have it."""
-        return self.n_views == 1 and self.held.covers is None
-
-    @property
-    def emulated(self) -> bool:
-        return not self.held.planes.is_cuda
-
-    @property
-    def kind(self) -> Any:
-        """The type of planes in Triton's words."""
-        return getattr(needed("triton.language", "gpu"), self.held.storage.kind)
-
-    @property
-    def processors(self) -> int:
-        """Multiprocessors of the card; two where there is none, so that more than one program is tried."""
-        if self.emulated:
-            return 2
-        return int(self.torch.cuda.get_device_properties(self.held.planes.device).multi_processor_count)
-
-    def side_by_side(self) -> Any:
-        """Centroids as features are held, (k, columns of all views padded)."""
-        pad = self.torch.nn.functional.pad
-        views = [pad(points, (0, -points.shape[1] % OCTET)) for points in self.centers]
-        return self.torch.cat(views, dim=1) * self.held.scale
-
-    def split_centers(self, points: Any) -> Any:
-        """The parts of centroids that are given side by side, (parts, k, columns)."""
-        return split(points, self.held.storage, self.torch)
-
-    def squares(self, pieces: Any) -> Any:
-        """Squared lengths of centroids, (L, k): of single parts as they are rounded, so distances are to these."""
-        if self.parts == 2:
-            return self.torch.stack(self.center_norms)
-        rounded, ends = pieces[0].float().square(), [*self.held.starts[1:], pieces.shape[2]]
-        views = zip(self.held.starts, ends, strict=True)
-        return self.torch.stack([rounded[:, start:end].sum(dim=1) for start, end in views])
-
-    @property
-    def near_share(self) -> float:
-        """The share of squared lengths below which a distance has lost digits."""
-        return float(max(self.inputs.resolution, PRODUCT_ROUNDING[self.parts] ** (1 / 3)))
-
-    @property
-    def near_bound(self) -> float:
-        """The share of a row's squared length, at least, below which a distance then is.
-
-        If ``||x - c||^2 < sigma (||x||^2 + ||c||^2)``, then ``||c|| <= (1 + delta) ||x||`` with
-        ``delta^2 = sigma (1 + (1 + delta)^2)``.
-        """
-        sigma = self.near_share
-        delta = (sigma + math.sqrt(sigma**2 + 2 * sigma * (1 - sigma))) / (1 - sigma)
-        return sigma * (1 + (1 + delta) ** 2)
-
-    @property
-    def reference(self) -> float:
-        """``eta`` of a single view, in the units of what is held."""
-        return float(self.inputs.references[0]) * self.held.scale**2
-
-    @property
-    def weight_scale(self) -> float:
-        """What weights are multiplied by so that pulls are in the range of their type."""
-        if self.held.storage.kind != "float16":
-            return 1.0
-        return 2.0 ** math.floor(HALF_TOP - math.log2(self.held.heaviest) - steepest_pull(self.inputs))
-
-    def exponents(self) -> tuple[float, float]:
-        """How samples pull: exponent and fuzziness."""
-        s = -1.0 if self.inputs.s == -math.inf else self.inputs.s
-        return float(s), float(self.inputs.membership.fuzziness)
-
-    def flags(self) -> tuple[bool, ...]:
-        """Which equations a kernel is compiled with."""
-        inputs, membership = self.inputs, self.inputs.membership
-        hard = inputs.s == -math.inf
-        return membership.bounded, membership.fuzziness == 2, hard, not hard and inputs.s > -1, inputs.s < STEEP
-
-
-def steepest_pull(inputs: PassInput) -> float:
-    """The logarithm to base two of the largest pull there can be: of ``k^(-1/s)``."""
-    if inputs.s == -math.inf:
-        return 0.0
-    return -math.log2(inputs.center_norms[0].shape[0]) / inputs.s
-
-
-def within_range(held: PlaneBlocks, inputs: PassInput) -> bool:
-    """Whether pulls are in the range of the type they are multiplied in."""
-    if held.storage.kind != "float16":
-        return True
-    return math.log2(held.heaviest / held.mean_weight) + steepest_pull(inputs) <= HALF_SPREAD
-
-
-def padded(size: int, least: int = SMALLEST_TILE) -> int:
-    """The size of a tile that holds so many: a power of two."""
-    return max(least, 1 << (size - 1).bit_length())
-
-
-class RawSums(NamedTuple):
-    """What kernels leave, in float64.
-
-    moment : (k, columns of all views padded)
-    by_view : (L, 3, k): mass, scatter and residual
-    """
-
-    moment: Any
-    by_view: Any
-    sizes: Any
-    hard_cost: Any
-    doubt: Any
 
 
 def run(given: Given) -> PassStatistics:
@@ -197,8 +46,8 @@ def _statistics(given: Given, sums: RawSums) -> PassStatistics:
     held, inputs, torch = given.held, given.inputs, given.torch
     by_view = sums.by_view / given.weight_scale
     mass, scatter, residual = by_view[:, 0].T, by_view[:, 1].T / held.scale**2, by_view[:, 2].T
-    numbers = {"dtype": torch.float64, "device": scatter.device}
-    shares = torch.tensor(inputs.view_weights, **numbers), torch.tensor(inputs.references, **numbers)
+    kind = {"dtype": torch.float64, "device": scatter.device}
+    shares = torch.tensor(inputs.view_weights, **kind), torch.tensor(inputs.references, **kind)
     views = zip(held.starts, held.widths, strict=True)
     moment = torch.cat([sums.moment[:, start : start + width] for start, width in views], dim=1)
     return PassStatistics(
@@ -220,34 +69,6 @@ def _sums(given: Given, careful: bool) -> RawSums:
     return _by_clusters(given) if given.plain and few and not careful else _staged(given, careful)
 
 
-def _descriptor(table: Any, *tile: int) -> Any:
-    tools = needed("triton.tools.tensor_descriptor", "gpu")
-    return tools.TensorDescriptor(table, list(table.shape), list(table.stride()), list(tile))
-
-
-class Slots(NamedTuple):
-    """Where programs write: how many there are, tiles of a slot, and the tables of sums."""
-
-    programs: int
-    flush: int
-    moments: Any
-    tallies: Any
-
-    def sums(self, torch: Any) -> tuple[Any, Any]:
-        """Both tables added up in float64, in their order."""
-        return self.moments.sum(0, dtype=torch.float64), self.tallies.sum(0, dtype=torch.float64)
-
-
-def slots_for(given: Given, shape: Shape, size: int, clusters: int) -> Slots:
-    """Slots of ``size`` numbers."""
-    programs, n_rows = given.processors * shape.programs, given.held.planes.shape[1]
-    flush = max(1, ROWS_PER_SUM[given.parts] // shape.rows)
-    count = -(-n_rows // (shape.rows * flush * programs)) * programs
-    zeros = {"dtype": given.torch.float32, "device": given.held.planes.device}
-    moments, tallies = given.torch.zeros((count, size), **zeros), given.torch.zeros((count, 5, clusters), **zeros)
-    return Slots(programs, flush, moments, tallies)
-
-
 def _by_rows_shape(columns: int, clusters: int, parts: int) -> Shape:
     if clusters > SMALLEST_TILE:
         return Shape(64, 4, 3, 2)
@@ -259,31 +80,26 @@ def _by_rows_shape(columns: int, clusters: int, parts: int) -> Shape:
 def _by_rows(given: Given, careful: bool) -> RawSums:
     from powerkmeans.compute.triton.fused import pass_by_rows  # noqa: PLC0415 - compiled on the way
 
-    held, torch, clusters = given.held, given.torch, given.clusters
+    held, clusters = given.held, given.clusters
     parts, n_rows, width = held.planes.shape
     columns = padded(width)
     shape = _by_rows_shape(columns, clusters, parts)
-    slots = slots_for(given, shape, columns * clusters, clusters)
+    slots = slots_for(held.planes, n_rows, parts, shape, columns * clusters, clusters)
     centers = given.side_by_side()
     pieces = given.split_centers(centers)
     points = pieces.new_zeros((columns, clusters, parts))
     points[:width, : given.n_clusters] = pieces.permute(2, 1, 0)
     pass_by_rows[(slots.programs,)](
-        _descriptor(held.planes.view(-1, width), shape.rows, columns),
-        _descriptor(points.view(columns, clusters * parts), columns, clusters * parts),
-        _descriptor(held.norms[0], shape.rows), _descriptor(held.weight, shape.rows), held.planes, centers,
-        given.squares(pieces)[0], slots.moments, slots.tallies, n_rows, width, held.planes.stride(0),
-        given.n_clusters, given.reference, *given.exponents(), given.near_share, given.near_bound,
-        given.weight_scale, *given.flags(), careful, parts, given.kind, shape.rows, columns, clusters,
+        descriptor(held.planes.view(-1, width), shape.rows, columns),
+        descriptor(points.view(columns, clusters * parts), columns, clusters * parts),
+        descriptor(held.norms[0], shape.rows), descriptor(held.weight, shape.rows), held.planes, centers,
+        given.squares(pieces)[0], slots.moments, slots.tallies, n_rows, width,
+        given.n_clusters, given.reference, *exponents(given.inputs), given.near_share, given.near_bound,
+        given.weight_scale, *flags(given.inputs), careful, parts, given.kind, shape.rows, columns, clusters,
         slots.flush, shape.stages, given.emulated, num_warps=shape.warps,
     )  # fmt: skip
-    moment, tally = slots.sums(torch)
+    moment, tally = slots.sums()
     return from_tally(moment.view(columns, clusters).T, tally, given.n_clusters)
-
-
-def from_tally(moment: Any, tally: Any, n_clusters: int) -> RawSums:
-    """Sums of one view as kernels over slots leave them."""
-    return RawSums(moment[:n_clusters], tally[None, :3, :n_clusters], tally[3, :n_clusters], tally[4, 0], tally[4, 1])
 
 
 def _by_clusters_shape(clusters: int, parts: int) -> Shape:
@@ -295,23 +111,23 @@ def _by_clusters_shape(clusters: int, parts: int) -> Shape:
 def _by_clusters(given: Given) -> RawSums:
     from powerkmeans.compute.triton.fused import pass_by_clusters  # noqa: PLC0415 - compiled on the way
 
-    held, torch, clusters = given.held, given.torch, padded(given.n_clusters, SMALLEST_HEIGHT)
+    held, clusters = given.held, padded(given.n_clusters, SMALLEST_HEIGHT)
     parts, n_rows, width = held.planes.shape
     columns, shape = padded(width), _by_clusters_shape(clusters, parts)
-    slots = slots_for(given, shape, columns * clusters, clusters)
+    slots = slots_for(held.planes, n_rows, parts, shape, columns * clusters, clusters)
     pieces = given.split_centers(given.side_by_side())
     points = pieces.new_zeros((parts, clusters, columns))
     points[:, : given.n_clusters, :width] = pieces
     pass_by_clusters[(slots.programs,)](
-        _descriptor(held.planes.view(-1, width), shape.rows, columns),
-        _descriptor(points.view(-1, columns), clusters, columns),
-        _descriptor(held.norms[0], shape.rows), _descriptor(held.weight, shape.rows),
+        descriptor(held.planes.view(-1, width), shape.rows, columns),
+        descriptor(points.view(-1, columns), clusters, columns),
+        descriptor(held.norms[0], shape.rows), descriptor(held.weight, shape.rows),
         given.squares(pieces)[0], slots.moments, slots.tallies, n_rows,
-        given.n_clusters, given.reference, *given.exponents(), given.near_bound,
-        given.weight_scale, *given.flags(), parts, given.kind, shape.rows, columns, clusters,
+        given.n_clusters, given.reference, *exponents(given.inputs), given.near_bound,
+        given.weight_scale, *flags(given.inputs), parts, given.kind, shape.rows, columns, clusters,
         slots.flush, shape.stages, given.emulated, num_warps=shape.warps,
     )  # fmt: skip
-    moment, tally = slots.sums(torch)
+    moment, tally = slots.sums()
     return from_tally(moment.view(clusters, columns), tally, given.n_clusters)
 
 
@@ -327,7 +143,7 @@ def _staged_shapes(clusters: int, width: int) -> tuple[Shape, int, Shape, int]:
 
 
 class ViewTables(NamedTuple):
-    """Where views are: ranges of columns, their numbers, and centroids by views, each from a multiple of a tile."""
+    """Where views are: ranges of columns, their numbers, and centroids by views, each from the start of a tile."""
 
     ranges: Any
     numbers: Any
@@ -346,10 +162,11 @@ def _view_tables(given: Given, pieces: Any, narrow: int) -> ViewTables:
         points[:, row : row + end - start, : given.n_clusters] = pieces[:, :, start:end].transpose(1, 2)
         ranges.append((start, end, row))
         row += tall
-    numbers = [(w, r * held.scale**2) for w, r in zip(given.inputs.view_weights, given.inputs.references, strict=True)]
+    shares = zip(given.inputs.view_weights, given.inputs.references, strict=True)
+    scaled = [(weight, reference * held.scale**2) for weight, reference in shares]
     device = held.planes.device
-    tables = torch.tensor(ranges, dtype=torch.int32), torch.tensor(numbers, dtype=torch.float32)
-    return ViewTables(*(table.to(device) for table in tables), points.view(-1, given.clusters), height)
+    tables = torch.tensor(ranges, dtype=torch.int32), torch.tensor(scaled, dtype=torch.float32)
+    return ViewTables(tables[0].to(device), tables[1].to(device), points.view(-1, given.clusters), height)
 
 
 def _staged(given: Given, careful: bool) -> RawSums:
@@ -358,7 +175,7 @@ def _staged(given: Given, careful: bool) -> RawSums:
     held, torch, clusters, n_views = given.held, given.torch, given.clusters, given.n_views
     parts, n_rows, width = held.planes.shape
     first, narrow, second, wide = _staged_shapes(clusters, width)
-    height, per_sum = -(-width // wide) * wide, ROWS_PER_SUM[2]
+    height, per_sum = -(-width // wide) * wide, numbers.ROWS_PER_SUM[2]
     count = min(PULLS_AT_ONCE // clusters, -(-n_rows // per_sum) * per_sum)
     shares, tile = -(-count // per_sum), min(128, clusters)
     device = held.planes.device
@@ -372,15 +189,15 @@ def _staged(given: Given, careful: bool) -> RawSums:
     moment, tally = moments[0].double(), tallies[0].double()
     for start in range(0, n_rows, count):
         row_pulls[(count // first.rows,)](
-            _descriptor(flat, first.rows, narrow), _descriptor(tables.points, narrow, clusters),
+            descriptor(flat, first.rows, narrow), descriptor(tables.points, narrow, clusters),
             held.planes, held.norms, held.weight, covers, centers, squares, tables.ranges, tables.numbers,
-            pulled, tallies, start, min(start + count, n_rows), n_rows, count, held.planes.stride(0), width,
-            tables.height, n_views, given.n_clusters, *given.exponents(), given.near_share, given.near_bound,
-            given.weight_scale, *given.flags(), careful, held.covers is not None, n_views > 1, parts, given.kind,
-            first.rows, narrow, clusters, first.stages, given.emulated, num_warps=first.warps,
+            pulled, tallies, start, min(start + count, n_rows), n_rows, count, width,
+            tables.height, n_views, given.n_clusters, *exponents(given.inputs), given.near_share, given.near_bound,
+            given.weight_scale, *flags(given.inputs), careful, held.covers is not None, n_views > 1, parts,
+            given.kind, first.rows, narrow, clusters, first.stages, given.emulated, num_warps=first.warps,
         )  # fmt: skip
         pulled_rows[(height // wide, clusters // tile, shares)](
-            _descriptor(flat, second.rows, wide), _descriptor(pulled, second.rows, tile),
+            descriptor(flat, second.rows, wide), descriptor(pulled, second.rows, tile),
             moments, start, n_rows, count, per_sum, height, clusters,
             parts, second.rows, wide, tile, second.stages, given.emulated, num_warps=second.warps,
         )  # fmt: skip

@@ -63,7 +63,7 @@ class PlaneBlocks:
 
     def __init__(self, blocks: Iterable[Block], n_rows: int, storage: Storage, torch: Any) -> None:
         self.careful, self.storage, self.scale = False, storage, 1.0
-        self._torch, self._starts, self._presents = torch, [], []
+        self._torch, self._starts = torch, []
         done = 0
         for block in blocks:
             if done == 0:

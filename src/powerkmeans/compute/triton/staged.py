@@ -15,7 +15,7 @@ from powerkmeans.compute.triton.tiles import distances, in_parts, norms_of, prod
 
 @triton.jit
 def view_distances(
-    view, tiles, points, rows, norms, centers, center_norms, ranges, first, row, there, n_rows, plane, width,
+    view, tiles, points, rows, norms, centers, center_norms, ranges, first, row, there, n_rows, width,
     height, n_clusters, near_share, near_bound, CAREFUL: tl.constexpr, PARTS: tl.constexpr, ROWS: tl.constexpr,
     WIDTH: tl.constexpr, CLUSTERS: tl.constexpr, STAGES: tl.constexpr, EMULATED: tl.constexpr,
 ):  # fmt: skip
@@ -34,7 +34,7 @@ def view_distances(
     norm = tl.load(norms + tl.cast(view, tl.int64) * n_rows + row, mask=there, other=0.0)
     center_norm = norms_of(center_norms + view * n_clusters, n_clusters, CLUSTERS)
     distance = distances(
-        inner, norm, center_norm, near_share, rows, plane, row, there, centers, start, end, width, n_clusters,
+        inner, norm, center_norm, near_share, rows, n_rows, row, there, centers, start, end, width, n_clusters,
         CAREFUL, PARTS, ROWS, WIDTH, CLUSTERS,
     )  # fmt: skip
     return distance, near_bound * norm - tl.min(distance, 1)
@@ -43,11 +43,11 @@ def view_distances(
 @triton.jit
 def row_pulls(
     tiles, points, rows, norms, weights, covers, centers, center_norms, ranges, view_numbers, pulled, tallies,
-    first, end, n_rows, count, plane, width, height, n_views, n_clusters, s, fuzziness, near_share, near_bound,
+    first, end, n_rows, count, width, height, n_views, n_clusters, s, fuzziness, near_share, near_bound,
     scale, BOUNDED: tl.constexpr, SQUARE: tl.constexpr, HARD: tl.constexpr, GENTLE: tl.constexpr,
-    STEEP: tl.constexpr, CAREFUL: tl.constexpr, COVERED: tl.constexpr, VIEWED: tl.constexpr, PARTS: tl.constexpr, KIND: tl.constexpr,
-    ROWS: tl.constexpr, WIDTH: tl.constexpr, CLUSTERS: tl.constexpr, STAGES: tl.constexpr,
-    EMULATED: tl.constexpr,
+    STEEP: tl.constexpr, CAREFUL: tl.constexpr, COVERED: tl.constexpr, VIEWED: tl.constexpr,
+    PARTS: tl.constexpr, KIND: tl.constexpr, ROWS: tl.constexpr, WIDTH: tl.constexpr, CLUSTERS: tl.constexpr,
+    STAGES: tl.constexpr, EMULATED: tl.constexpr,
 ):  # fmt: skip
     """The pulls of rows ``first`` to ``end``, in parts, and their sums.
 
@@ -68,7 +68,7 @@ def row_pulls(
     reference, most, doubt = nothing, nothing, nothing
     for view in range(n_views):
         part, short = view_distances(
-            view, tiles, points, rows, norms, centers, center_norms, ranges, start, row, there, n_rows, plane,
+            view, tiles, points, rows, norms, centers, center_norms, ranges, start, row, there, n_rows,
             width, height, n_clusters, near_share, near_bound,
             CAREFUL, PARTS, ROWS, WIDTH, CLUSTERS, STAGES, EMULATED,
         )  # fmt: skip
@@ -87,7 +87,7 @@ def row_pulls(
     place = pulled + (program * ROWS + tl.arange(0, ROWS))[:, None].to(tl.int64) * CLUSTERS + cluster[None, :]
     if PARTS == 2:
         counted = pull * most[:, None]
-        g0, g1 = in_parts(counted, KIND)
+        g0, g1 = in_parts(counted, KIND, EMULATED)
         tl.store(place + count * CLUSTERS, g1)
     else:
         g0, counted = rounded(pull * most[:, None], KIND, EMULATED)
@@ -98,7 +98,7 @@ def row_pulls(
         part = distance
         if VIEWED:
             part, _ = view_distances(
-                view, tiles, points, rows, norms, centers, center_norms, ranges, start, row, there, n_rows, plane,
+                view, tiles, points, rows, norms, centers, center_norms, ranges, start, row, there, n_rows,
                 width, height, n_clusters, near_share, near_bound,
             CAREFUL, PARTS, ROWS, WIDTH, CLUSTERS, STAGES, EMULATED,
             )  # fmt: skip

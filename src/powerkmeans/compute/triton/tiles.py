@@ -22,7 +22,7 @@ _ROUND_PAIR = tl.constexpr(
 @triton.jit
 def rounded(x, KIND: tl.constexpr, EMULATED: tl.constexpr):
     """``x`` in sixteen bits, and the number in single precision that this is."""
-    if EMULATED or KIND != tl.bfloat16:
+    if EMULATED or tl.bfloat16 != KIND:
         part = x.to(KIND)
         return part, part.to(tl.float32)
     else:
@@ -31,10 +31,10 @@ def rounded(x, KIND: tl.constexpr, EMULATED: tl.constexpr):
 
 
 @triton.jit
-def in_parts(x, KIND: tl.constexpr):
+def in_parts(x, KIND: tl.constexpr, EMULATED: tl.constexpr):
     """Two numbers of sixteen bits that add up to ``x``, the larger first."""
-    high = x.to(KIND)
-    return high, (x - high.to(tl.float32)).to(KIND)
+    high, held = rounded(x, KIND, EMULATED)
+    return high, (x - held).to(KIND)
 
 
 @triton.jit
@@ -93,7 +93,7 @@ def norms_of(center_norms, n_clusters, CLUSTERS: tl.constexpr):
 
 @triton.jit
 def by_differences(
-    rows, plane, row, there, centers, start, end, width, n_clusters, near, distance,
+    rows, n_rows, row, there, centers, start, end, width, n_clusters, near, distance,
     ROW_PARTS: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, CLUSTERS: tl.constexpr,
 ):  # fmt: skip
     """The distances in columns ``start`` to ``end``, those that are ``near`` taken from differences.
@@ -101,14 +101,14 @@ def by_differences(
     Expanded squares have lost their digits there.
     """
     WIDTH: tl.constexpr = min(COLUMNS, 32)
-    cell = row.to(tl.int64) * width
+    cell, lower = row.to(tl.int64) * width, (row.to(tl.int64) + n_rows) * width
     exact = tl.zeros((ROWS, CLUSTERS), tl.float32)
     for first in range(start, end, WIDTH):
         column = first + tl.arange(0, WIDTH)
         mask = there[:, None] & (column < end)[None, :]
         x = tl.load(rows + cell[:, None] + column[None, :], mask=mask, other=0.0).to(tl.float32)
         if ROW_PARTS == 2:
-            x += tl.load(rows + plane + cell[:, None] + column[None, :], mask=mask, other=0.0).to(tl.float32)
+            x += tl.load(rows + lower[:, None] + column[None, :], mask=mask, other=0.0).to(tl.float32)
         for j in range(n_clusters):
             point = tl.load(centers + j * width + column, mask=column < end, other=0.0)
             offset = tl.where(mask, x - point[None, :], 0.0)
@@ -119,7 +119,7 @@ def by_differences(
 
 @triton.jit
 def distances(
-    inner, norm, center_norm, near_share, rows, plane, row, there, centers, start, end, width, n_clusters,
+    inner, norm, center_norm, near_share, rows, n_rows, row, there, centers, start, end, width, n_clusters,
     CAREFUL: tl.constexpr, ROW_PARTS: tl.constexpr,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, CLUSTERS: tl.constexpr,
 ):  # fmt: skip
@@ -130,7 +130,7 @@ def distances(
         near = (distance < near_share * scale) & there[:, None]
         if tl.max(tl.max(near.to(tl.int32), 1), 0) > 0:
             distance = by_differences(
-                rows, plane, row, there, centers, start, end, width, n_clusters, near, distance,
+                rows, n_rows, row, there, centers, start, end, width, n_clusters, near, distance,
                 ROW_PARTS, ROWS, COLUMNS, CLUSTERS,
             )  # fmt: skip
     return distance

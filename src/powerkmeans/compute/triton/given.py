@@ -1,0 +1,227 @@
+"""What kernels over planes are given, and where they write."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from powerkmeans.compute.triton.planes import OCTET, PlaneBlocks, Storage, split
+from powerkmeans.objective.block import PassInput
+from powerkmeans.support.install import needed
+from powerkmeans.support.tensors import torch_module
+
+# rows that tensor cores add up before float64 does, by the number of planes: they round down, and this many times
+ROWS_PER_SUM = {1: 2**13, 2: 2**11}
+# relative rounding of products of numbers in one part, which are exact, and in two
+PRODUCT_ROUNDING = {1: 2.0**-22, 2: 2.0**-16}
+# exponents beyond which the rounding of fast logarithms near zero shows
+STEEP = -30.0
+# columns of the smallest product that tensor cores have, and clusters where these are its rows
+SMALLEST_TILE, SMALLEST_HEIGHT = 16, 64
+# where the largest pull is put in the range of ``float16``, and how far below it others may be, as powers of two
+HALF_TOP, HALF_SPREAD = 15, 14
+
+
+class Shape(NamedTuple):
+    """How a kernel is laid out: rows of a tile, warps, tiles on their way at once, programs for each processor."""
+
+    rows: int
+    warps: int
+    stages: int
+    programs: int = 1
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a pass is given, on the card.
+
+    centers, center_norms : per view (k, p_l) and (k,)
+    """
+
+    inputs: PassInput
+    held: PlaneBlocks
+    centers: tuple[Any, ...]
+    center_norms: tuple[Any, ...]
+    torch: Any
+
+    @property
+    def n_clusters(self) -> int:
+        return int(self.center_norms[0].shape[0])
+
+    @property
+    def parts(self) -> int:
+        return self.held.storage.parts
+
+    @property
+    def clusters(self) -> int:
+        return padded(self.n_clusters)
+
+    @property
+    def n_views(self) -> int:
+        return len(self.held.widths)
+
+    @property
+    def plain(self) -> bool:
+        """Whether there is one view, and all rows have it."""
+        return self.n_views == 1 and self.held.covers is None
+
+    @property
+    def emulated(self) -> bool:
+        return not self.held.planes.is_cuda
+
+    @property
+    def kind(self) -> Any:
+        """The type of planes in Triton's words."""
+        return getattr(needed("triton.language", "gpu"), self.held.storage.kind)
+
+    def side_by_side(self) -> Any:
+        """Centroids as features are held, (k, columns of all views padded)."""
+        pad = self.torch.nn.functional.pad
+        views = [pad(points, (0, -points.shape[1] % OCTET)) for points in self.centers]
+        return self.torch.cat(views, dim=1) * self.held.scale
+
+    def split_centers(self, points: Any) -> Any:
+        """The parts of centroids that are given side by side, (parts, k, columns)."""
+        return split(points, self.held.storage, self.torch)
+
+    def squares(self, pieces: Any) -> Any:
+        """Squared lengths of centroids, (L, k): of single parts as they are rounded, so distances are to these."""
+        if self.parts == 2:
+            return self.torch.stack(self.center_norms)
+        rounded, ends = pieces[0].float().square(), [*self.held.starts[1:], pieces.shape[2]]
+        views = zip(self.held.starts, ends, strict=True)
+        return self.torch.stack([rounded[:, start:end].sum(dim=1) for start, end in views])
+
+    @property
+    def near_share(self) -> float:
+        """The share of squared lengths below which a distance has lost digits."""
+        return float(max(self.inputs.resolution, PRODUCT_ROUNDING[self.parts] ** (1 / 3)))
+
+    @property
+    def near_bound(self) -> float:
+        return near_bound(self.near_share)
+
+    @property
+    def reference(self) -> float:
+        """``eta`` of a single view, in the units of what is held."""
+        return float(self.inputs.references[0]) * self.held.scale**2
+
+    @property
+    def weight_scale(self) -> float:
+        return weight_scale(self.held, self.inputs)
+
+
+def near_bound(sigma: float) -> float:
+    """The share of a row's squared length, at least, below which a distance is that has lost digits.
+
+    If ``||x - c||^2 < sigma (||x||^2 + ||c||^2)``, then ``||c|| <= (1 + delta) ||x||`` with
+    ``delta^2 = sigma (1 + (1 + delta)^2)``.
+    """
+    delta = (sigma + math.sqrt(sigma**2 + 2 * sigma * (1 - sigma))) / (1 - sigma)
+    return sigma * (1 + (1 + delta) ** 2)
+
+
+def exponents(inputs: PassInput) -> tuple[float, float]:
+    """How samples pull: exponent and fuzziness."""
+    return -1.0 if inputs.s == -math.inf else float(inputs.s), float(inputs.membership.fuzziness)
+
+
+def flags(inputs: PassInput) -> tuple[bool, ...]:
+    """Which equations a kernel is compiled with."""
+    membership, hard = inputs.membership, inputs.s == -math.inf
+    return membership.bounded, membership.fuzziness == 2, hard, not hard and inputs.s > -1, inputs.s < STEEP
+
+
+def steepest_pull(inputs: PassInput) -> float:
+    """The logarithm to base two of the largest pull there can be: of ``k^(-1/s)``."""
+    if inputs.s == -math.inf:
+        return 0.0
+    return -math.log2(inputs.center_norms[0].shape[0]) / inputs.s
+
+
+class Weighted(Protocol):
+    """Rows and how they are held: the heaviest weight, and what they weigh on average."""
+
+    @property
+    def storage(self) -> Storage: ...
+    @property
+    def heaviest(self) -> float: ...
+    @property
+    def mean_weight(self) -> float: ...
+
+
+def weight_scale(held: Weighted, inputs: PassInput) -> float:
+    """What weights are multiplied by so that pulls are in the range of the type they are multiplied in."""
+    if held.storage.kind != "float16":
+        return 1.0
+    return 2.0 ** math.floor(HALF_TOP - math.log2(held.heaviest) - steepest_pull(inputs))
+
+
+def within_range(held: Weighted, inputs: PassInput) -> bool:
+    """Whether pulls are then in that range, and few so small that they lose digits."""
+    if held.storage.kind != "float16":
+        return True
+    return math.log2(held.heaviest / held.mean_weight) + steepest_pull(inputs) <= HALF_SPREAD
+
+
+def padded(size: int, least: int = SMALLEST_TILE) -> int:
+    """The size of a tile that holds so many: a power of two."""
+    return max(least, 1 << (size - 1).bit_length())
+
+
+class RawSums(NamedTuple):
+    """What kernels leave, in float64.
+
+    moment : (k, columns of all views padded)
+    by_view : (L, 3, k): mass, scatter and residual
+    """
+
+    moment: Any
+    by_view: Any
+    sizes: Any
+    hard_cost: Any
+    doubt: Any
+
+
+class Slots(NamedTuple):
+    """Where programs write: how many there are, tiles of a slot, and the tables of sums."""
+
+    programs: int
+    flush: int
+    moments: Any
+    tallies: Any
+
+    def sums(self) -> tuple[Any, Any]:
+        """Both tables added up in float64, in their order."""
+        double = torch_module().float64
+        return self.moments.sum(0, dtype=double), self.tallies.sum(0, dtype=double)
+
+
+def slots_for(rows: Any, n_rows: int, parts: int, shape: Shape, size: int, clusters: int) -> Slots:
+    """Slots of ``size`` numbers on the device of ``rows``."""
+    torch = torch_module()
+    programs = _processors(rows.device, torch) * shape.programs
+    flush = max(1, ROWS_PER_SUM[parts] // shape.rows)
+    count = -(-n_rows // (shape.rows * flush * programs)) * programs
+    zeros = {"dtype": torch.float32, "device": rows.device}
+    moments, tallies = torch.zeros((count, size), **zeros), torch.zeros((count, 5, clusters), **zeros)
+    return Slots(programs, flush, moments, tallies)
+
+
+def _processors(device: Any, torch: Any) -> int:
+    """Multiprocessors of a card; two where there is none, so that more than one program is tried."""
+    return int(torch.cuda.get_device_properties(device).multi_processor_count) if device.type == "cuda" else 2
+
+
+def from_tally(moment: Any, tally: Any, n_clusters: int) -> RawSums:
+    """Sums of one view as kernels over slots leave them."""
+    return RawSums(
+        moment[:n_clusters], tally[None, :3, :n_clusters], tally[3, :n_clusters], tally[4, 0], tally[4, 1]
+    )
+
+
+def descriptor(table: Any, *tile: int) -> Any:
+    """What the card copies tiles of a table by."""
+    tools = needed("triton.tools.tensor_descriptor", "gpu")
+    return tools.TensorDescriptor(table, list(table.shape), list(table.stride()), list(tile))
