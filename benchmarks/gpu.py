@@ -5,7 +5,8 @@ python -m benchmarks.gpu [--rows 10000000] [--parts odd,passes,views,raw,limits,
 
 passes : one pass at three shapes, in every precision: event timings, the median of ten, beside the time that
     reading the features once takes, a hard iteration of flash-kmeans on the same rows where that package is
-    installed, the error of the moments against float64, and the share of labels that are others than those of float64
+    installed, the error of the moments against float64, and the share of labels unlike those of float64. A pass
+    begins and ends with numbers of this machine; ``kernels_ms`` is what its kernels take alone
 odd : kernels at odd shapes against float64
 views : a pass over three views, whole and with three tenths of them missing, beside PyTorch's functions
 raw : a pass from raw rows whose Fourier features are made inside, and the memory that it takes beside the rows
@@ -86,6 +87,17 @@ def milliseconds(function: Callable[[], object], torch: Any, repeats: int = 10) 
     return float(np.median(times))
 
 
+def kernel_milliseconds(function: Callable[[], object], torch: Any, repeats: int = 10) -> float:
+    """What kernels of the card take of a call, on average."""
+    function()
+    kind = torch.profiler.ProfilerActivity.CUDA
+    with torch.profiler.profile(activities=[kind]) as profile:
+        for _ in range(repeats):
+            function()
+        torch.cuda.synchronize()
+    return float(sum(event.self_device_time_total for event in profile.key_averages()) / 1000 / repeats)
+
+
 def mixture(n: int, p: int, k: int, torch: Any, spread: float = 2.0) -> tuple[Any, Any]:
     """Rows of a mixture less their mean, and its centres, on the card."""
     draw = torch.Generator("cuda").manual_seed(n + p + k)
@@ -114,7 +126,7 @@ def held_as(rows: Any, weight: Any, precision: str, torch: Any) -> PlaneBlocks:
 
 
 def on_card(held: PlaneBlocks, inputs: PassInput) -> launches.Given:
-    return given_to(held, inputs, Torch("cuda").place)
+    return given_to(held, inputs)
 
 
 def in_double(rows: Any, weight: Any, points: Any, inputs: PassInput, torch: Any) -> tuple[Any, Any]:
@@ -126,6 +138,10 @@ def in_double(rows: Any, weight: Any, points: Any, inputs: PassInput, torch: Any
         moment = moment + (_pulls(distance, inputs, torch) * v[:, None]).T @ x
         labels.append(distance.argmin(dim=1))
     return moment, torch.cat(labels)
+
+
+def _error(found: Any, truth: Any) -> float:
+    return float((found.to(truth.device) - truth).norm() / truth.norm())
 
 
 def _pulls(distance: Any, inputs: PassInput, torch: Any) -> Any:
@@ -161,10 +177,11 @@ def _passes(torch: Any, n: int) -> Iterator[dict[str, Any]]:
             changed = (_labels(held, points, torch) != labels).double().mean()
             yield {
                 "n": n, "p": p, "k": k, "precision": precision, "careful": held.careful,
-                "ms": milliseconds(lambda given=given: launches.run(given), torch),
+                "ms": milliseconds(lambda held=held, i=inputs: launches.run(on_card(held, i)), torch),
+                "kernels_ms": kernel_milliseconds(lambda given=given: launches.run(given), torch),
                 "read_once_ms": limit,
                 "flash_kmeans_ms": flash[precision == "bfloat16"],
-                "moment_error": float((sums.moment - truth).norm() / truth.norm()),
+                "moment_error": _error(sums.moment, truth),
                 "labels_changed": float(changed),
             }  # fmt: skip
             del held, given
@@ -210,8 +227,8 @@ def _views(torch: Any, n: int) -> Iterator[dict[str, Any]]:
                 "n": n, "widths": list(_WIDTHS), "k": k, "missing": _SHARE if missing else 0.0,
                 "precision": precision, "torch_ms": plain,
                 "ms": milliseconds(lambda held=held: launches.run(on_card(held, inputs)), torch),
-                "moment_error": float((sums.moment - truth.moment).norm() / truth.moment.norm()),
-                "scatter_error": float((sums.scatter - truth.scatter).norm() / truth.scatter.norm()),
+                "moment_error": _error(sums.moment, truth.moment),
+                "scatter_error": _error(sums.scatter, truth.scatter),
             }  # fmt: skip
             del held
 
@@ -259,9 +276,10 @@ def _raw(torch: Any, n: int) -> Iterator[dict[str, Any]]:
         yield {
             "n": n, "d": d, "frequencies": waves, "k": k, "precision": precision,
             "ms": milliseconds(lambda raw=raw: run_raw(raw, inputs), torch),
+            "kernels_ms": kernel_milliseconds(lambda raw=raw: run_raw(raw, inputs), torch),
             "read_once_ms": milliseconds(lambda: rows.view(torch.int32).amax(), torch),
             "peak_over_input": peak / rows.nbytes,
-            "moment_error": float((sums.moment - truth).norm() / truth.norm()),
+            "moment_error": _error(sums.moment, truth),
         }  # fmt: skip
         del raw
 
@@ -291,10 +309,11 @@ def _limits(torch: Any, _: int) -> Iterator[dict[str, Any]]:
     """All rows but one in the first cluster."""
     n, p = 40_000_000, 64
     rows, _ = mixture(n, p, 1, torch)
+    rows += 1  # or sums would be of rounding
     rows[-1] = 20.0
     weight = torch.ones(n, device="cuda")
     for k in (2, 100, 200):
-        points = torch.cat([torch.zeros((1, p)), 20 + torch.randn((k - 1, p))]).cuda()
+        points = torch.cat([torch.ones((1, p)), 20 + torch.randn((k - 1, p))]).cuda()
         inputs = problem_at(points, Fuzzy(), -5.0)
         truth = in_double(rows, weight, points, inputs, torch)[0]
         for precision in STORAGE:
@@ -303,7 +322,7 @@ def _limits(torch: Any, _: int) -> Iterator[dict[str, Any]]:
             yield {
                 "n": n, "p": p, "k": k, "precision": precision, "numbers": held.planes.numel(),
                 "counted": [float(sums.sizes[0]), float(sums.sizes[1:].sum())],
-                "moment_error": float((sums.moment - truth).norm() / truth.norm()),
+                "moment_error": _error(sums.moment, truth),
             }  # fmt: skip
             del held
 
@@ -320,7 +339,9 @@ def _odd(torch: Any, _: int) -> Iterator[dict[str, Any]]:
                 for precision in STORAGE:
                     held = held_as(rows, weight, precision, torch)
                     found = launches.run(on_card(held, inputs)).moment
-                    errors[precision] = float((found - truth).norm() / truth.norm())
+                    errors[precision] = _error(found, truth)
+                block = Block(0, (rows,), (rows.square().sum(dim=1),), weight)
+                errors["torch"] = _error(block_statistics(block, Torch("cuda").place(inputs)).moment, truth)
                 yield {"n": n, "p": p, "k": k, "membership": membership.name, "s": str(s)} | errors
 
 

@@ -62,10 +62,6 @@ def held_as(rows, weight, precision, widths=None, present=None, size=100):
     return PlaneBlocks(map(block, range(0, len(rows), size)), len(rows), STORAGE[precision], torch)
 
 
-def placed(arrays):
-    return tuple(torch.from_numpy(a) for a in arrays)
-
-
 def expected(held, exact):
     """The sums, by the equations, of what is held."""
     blocks = list(held.read())
@@ -86,7 +82,7 @@ def check(sums, wanted, rows, precision):
 
 
 def passed(held, inputs):
-    return launches.run(given_to(held, inputs, placed))
+    return launches.run(given_to(held, inputs))
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,11 @@ ROUNDING = tl.constexpr(12582912.0)
 
 
 @triton.jit
-def sine_and_cosine(turns, EMULATED: tl.constexpr):
-    """Of an angle in turns, by the unit that has them: to 2^-20."""
-    angle = (turns - ((turns + ROUNDING) - ROUNDING)) * TURN
+def sine_and_cosine(turns, WITHIN_TURN: tl.constexpr, EMULATED: tl.constexpr):
+    """Of an angle in turns, by the unit that has them: to 2^-20 WITHIN_TURN, which it is brought to."""
+    if WITHIN_TURN:
+        turns -= (turns + ROUNDING) - ROUNDING
+    angle = turns * TURN
     if EMULATED:
         return tl.sin(angle), tl.cos(angle)
     else:
@@ -59,7 +61,7 @@ def pass_from_raw(
             x0, x1 = in_parts(raw.load([tile * ROWS, 0]) - origin[None, :], tl.bfloat16, EMULATED)
             weight = scale * weights.load([tile * ROWS])
             turns = products(x0, x1, w0, w1, tl.zeros((ROWS, WAVES), tl.float32), 2, 2, EMULATED)
-            sine, cosine = sine_and_cosine(turns, EMULATED)
+            sine, cosine = sine_and_cosine(turns, PARTS == 2, EMULATED)
             if PARTS == 2:
                 s0, s1 = in_parts(sine, KIND, EMULATED)
                 q0, q1 = in_parts(cosine, KIND, EMULATED)

@@ -15,6 +15,8 @@ from powerkmeans.support.tensors import torch_module
 ROWS_PER_SUM = {1: 2**13, 2: 2**11}
 # relative rounding of products of numbers in one part, which are exact, and in two
 PRODUCT_ROUNDING = {1: 2.0**-22, 2: 2.0**-16}
+# groups of slots that are added apart, and numbers of a slot that a program adds
+SLOT_GROUPS, SLOT_WIDTH = 64, 256
 # exponents beyond which the rounding of fast logarithms near zero shows
 STEEP = -30.0
 # columns of the smallest product that tensor cores have, and clusters where these are its rows
@@ -34,7 +36,7 @@ class Shape(NamedTuple):
 
 @dataclass(frozen=True)
 class Given:
-    """What a pass is given, on the card.
+    """What a pass is given: rows on a card, and centroids, which are few, as tensors of this machine.
 
     centers, center_norms : per view (k, p_l) and (k,)
     """
@@ -74,6 +76,10 @@ class Given:
     def kind(self) -> Any:
         """The type of planes in Triton's words."""
         return getattr(needed("triton.language", "gpu"), self.held.storage.kind)
+
+    def there(self, table: Any) -> Any:
+        """A table on the card."""
+        return table.to(self.held.planes.device)
 
     def side_by_side(self) -> Any:
         """Centroids as features are held, (k, columns of all views padded)."""
@@ -193,20 +199,33 @@ class Slots(NamedTuple):
     tallies: Any
 
     def sums(self) -> tuple[Any, Any]:
-        """Both tables added up in float64, in their order."""
+        """Both tables added up in float64, in their order, brought here."""
         double = torch_module().float64
-        return self.moments.sum(0, dtype=double), self.tallies.sum(0, dtype=double)
+        return added(self.moments).cpu(), self.tallies.sum(0, dtype=double).cpu()
 
 
 def slots_for(rows: Any, n_rows: int, parts: int, shape: Shape, size: int, clusters: int) -> Slots:
-    """Slots of ``size`` numbers on the device of ``rows``."""
+    """Slots of ``size`` numbers on the device of ``rows``: as many as programs will write."""
     torch = torch_module()
     programs = _processors(rows.device, torch) * shape.programs
     flush = max(1, ROWS_PER_SUM[parts] // shape.rows)
-    count = -(-n_rows // (shape.rows * flush * programs)) * programs
-    zeros = {"dtype": torch.float32, "device": rows.device}
-    moments, tallies = torch.zeros((count, size), **zeros), torch.zeros((count, 5, clusters), **zeros)
-    return Slots(programs, flush, moments, tallies)
+    n_tiles = -(-n_rows // shape.rows)
+    whole = (n_tiles - 1) // (flush * programs)
+    count = whole * programs + min(programs, n_tiles - whole * flush * programs)
+    empty = {"dtype": torch.float32, "device": rows.device}
+    # residuals are written by memberships that have them
+    return Slots(programs, flush, torch.empty((count, size), **empty), torch.zeros((count, 5, clusters), **empty))
+
+
+def added(slots: Any) -> Any:
+    """The sum of slots in float64: of groups of them by a kernel that copies nothing, then of these."""
+    from powerkmeans.compute.triton.adding import add_slots  # noqa: PLC0415 - compiled on the way
+
+    count, size = slots.shape
+    groups = min(count, SLOT_GROUPS)
+    sums = slots.new_empty((groups, size), dtype=torch_module().float64)
+    add_slots[(-(-size // SLOT_WIDTH), groups)](slots, sums, count, size, SLOT_WIDTH, num_warps=4)
+    return sums.sum(0)
 
 
 def _processors(device: Any, torch: Any) -> int:

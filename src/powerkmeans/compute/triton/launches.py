@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from powerkmeans.compute.triton import given as numbers
+from powerkmeans.compute.triton import given as known
 from powerkmeans.compute.triton.given import (
     SMALLEST_HEIGHT,
     SMALLEST_TILE,
     Given,
     RawSums,
     Shape,
+    added,
     descriptor,
     exponents,
     flags,
@@ -46,8 +47,7 @@ def _statistics(given: Given, sums: RawSums) -> PassStatistics:
     held, inputs, torch = given.held, given.inputs, given.torch
     by_view = sums.by_view / given.weight_scale
     mass, scatter, residual = by_view[:, 0].T, by_view[:, 1].T / held.scale**2, by_view[:, 2].T
-    kind = {"dtype": torch.float64, "device": scatter.device}
-    shares = torch.tensor(inputs.view_weights, **kind), torch.tensor(inputs.references, **kind)
+    shares = (torch.tensor(numbers, dtype=torch.float64) for numbers in (inputs.view_weights, inputs.references))
     views = zip(held.starts, held.widths, strict=True)
     moment = torch.cat([sums.moment[:, start : start + width] for start, width in views], dim=1)
     return PassStatistics(
@@ -56,7 +56,7 @@ def _statistics(given: Given, sums: RawSums) -> PassStatistics:
         scatter=scatter,
         residual=residual,
         sizes=sums.sizes / given.weight_scale,
-        loss=(scatter @ shares[0]).sum() + (residual @ shares[1]).sum(),
+        loss=sum((part @ share).sum() for part, share in zip((scatter, residual), shares, strict=True)),
         hard_cost=sums.hard_cost / (held.scale**2 * given.weight_scale),
     )
 
@@ -91,9 +91,9 @@ def _by_rows(given: Given, careful: bool) -> RawSums:
     points[:width, : given.n_clusters] = pieces.permute(2, 1, 0)
     pass_by_rows[(slots.programs,)](
         descriptor(held.planes.view(-1, width), shape.rows, columns),
-        descriptor(points.view(columns, clusters * parts), columns, clusters * parts),
-        descriptor(held.norms[0], shape.rows), descriptor(held.weight, shape.rows), held.planes, centers,
-        given.squares(pieces)[0], slots.moments, slots.tallies, n_rows, width,
+        descriptor(given.there(points).view(columns, -1), columns, clusters * parts),
+        descriptor(held.norms[0], shape.rows), descriptor(held.weight, shape.rows), held.planes,
+        given.there(centers), given.there(given.squares(pieces)[0]), slots.moments, slots.tallies, n_rows, width,
         given.n_clusters, given.reference, *exponents(given.inputs), given.near_share, given.near_bound,
         given.weight_scale, *flags(given.inputs), careful, parts, given.kind, shape.rows, columns, clusters,
         slots.flush, shape.stages, given.emulated, num_warps=shape.warps,
@@ -120,9 +120,9 @@ def _by_clusters(given: Given) -> RawSums:
     points[:, : given.n_clusters, :width] = pieces
     pass_by_clusters[(slots.programs,)](
         descriptor(held.planes.view(-1, width), shape.rows, columns),
-        descriptor(points.view(-1, columns), clusters, columns),
+        descriptor(given.there(points).view(-1, columns), clusters, columns),
         descriptor(held.norms[0], shape.rows), descriptor(held.weight, shape.rows),
-        given.squares(pieces)[0], slots.moments, slots.tallies, n_rows,
+        given.there(given.squares(pieces)[0]), slots.moments, slots.tallies, n_rows,
         given.n_clusters, given.reference, *exponents(given.inputs), given.near_bound,
         given.weight_scale, *flags(given.inputs), parts, given.kind, shape.rows, columns, clusters,
         slots.flush, shape.stages, given.emulated, num_warps=shape.warps,
@@ -164,9 +164,9 @@ def _view_tables(given: Given, pieces: Any, narrow: int) -> ViewTables:
         row += tall
     shares = zip(given.inputs.view_weights, given.inputs.references, strict=True)
     scaled = [(weight, reference * held.scale**2) for weight, reference in shares]
-    device = held.planes.device
-    tables = torch.tensor(ranges, dtype=torch.int32), torch.tensor(scaled, dtype=torch.float32)
-    return ViewTables(tables[0].to(device), tables[1].to(device), points.view(-1, given.clusters), height)
+    tables = torch.tensor(ranges, dtype=torch.int32), torch.tensor(scaled, dtype=torch.float32), points
+    first, second, third = map(given.there, tables)
+    return ViewTables(first, second, third.view(-1, given.clusters), height)
 
 
 def _staged(given: Given, careful: bool) -> RawSums:
@@ -175,7 +175,7 @@ def _staged(given: Given, careful: bool) -> RawSums:
     held, torch, clusters, n_views = given.held, given.torch, given.clusters, given.n_views
     parts, n_rows, width = held.planes.shape
     first, narrow, second, wide = _staged_shapes(clusters, width)
-    height, per_sum = -(-width // wide) * wide, numbers.ROWS_PER_SUM[2]
+    height, per_sum = -(-width // wide) * wide, known.ROWS_PER_SUM[2]
     count = min(PULLS_AT_ONCE // clusters, -(-n_rows // per_sum) * per_sum)
     shares, tile = -(-count // per_sum), min(128, clusters)
     device = held.planes.device
@@ -184,7 +184,8 @@ def _staged(given: Given, careful: bool) -> RawSums:
     pulled = torch.zeros((parts * count, clusters), dtype=held.planes.dtype, device=device)
     flat, centers = held.planes.view(-1, width), given.side_by_side()
     pieces = given.split_centers(centers)
-    tables, squares = _view_tables(given, pieces, narrow), given.squares(pieces)
+    tables, squares = _view_tables(given, pieces, narrow), given.there(given.squares(pieces))
+    centers = given.there(centers)
     covers = held.norms if held.covers is None else held.covers
     moment, tally = moments[0].double(), tallies[0].double()
     for start in range(0, n_rows, count):
@@ -201,9 +202,9 @@ def _staged(given: Given, careful: bool) -> RawSums:
             moments, start, n_rows, count, per_sum, height, clusters,
             parts, second.rows, wide, tile, second.stages, given.emulated, num_warps=second.warps,
         )  # fmt: skip
-        moment += moments.sum(0, dtype=torch.float64)
+        moment += added(moments.view(shares, -1)).view(height, clusters)
         tally += tallies.sum(0, dtype=torch.float64)
-    return _from_views(moment.T[: given.n_clusters], tally, n_views, given.n_clusters)
+    return _from_views(moment.T[: given.n_clusters].cpu(), tally.cpu(), n_views, given.n_clusters)
 
 
 def _from_views(moment: Any, tally: Any, n_views: int, n_clusters: int) -> RawSums:

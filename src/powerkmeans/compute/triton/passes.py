@@ -45,7 +45,7 @@ class TritonPass:
     def run(self, engine: Engine, inputs: PassInput) -> PassStatistics:
         held = _held(engine)
         assert isinstance(held, PlaneBlocks)
-        fetched: PassStatistics = self.executor.fetch(run(given_to(held, inputs, self.executor.place)))
+        fetched: PassStatistics = self.executor.fetch(run(given_to(held, inputs)))
         return fetched
 
     def answered(self, engine: Engine, function: Any, inputs: PassInput) -> None:
@@ -102,11 +102,12 @@ class RawPass:
         return feature_map
 
 
-def given_to(held: PlaneBlocks, inputs: PassInput, place: Any) -> Given:
-    """What a pass over planes is given; ``place`` brings arrays to where they are."""
-    centers = tuple(np.ascontiguousarray(projection.T / -2) for projection in inputs.projections)
-    norms = tuple(np.ascontiguousarray(norm[:, 0]) for norm in inputs.center_norms)
-    return Given(inputs, held, place(centers), place(norms), torch_module())
+def given_to(held: PlaneBlocks, inputs: PassInput) -> Given:
+    """What a pass over planes is given."""
+    torch = torch_module()
+    centers = tuple(torch.from_numpy(projection.T / -2) for projection in inputs.projections)
+    norms = tuple(torch.from_numpy(np.ascontiguousarray(norm[:, 0])) for norm in inputs.center_norms)
+    return Given(inputs, held, centers, norms, torch)
 
 
 def _held(engine: Engine) -> Any:

@@ -33,7 +33,7 @@ from powerkmeans.types import Array, Engine, PassStatistics
 
 # columns, frequencies and clusters of a tile
 MOST_COLUMNS, MOST_WAVES, MOST_CLUSTERS = 128, 128, SMALLEST_TILE
-SHAPE = {1: Shape(64, 4, 2, 2), 2: Shape(64, 4, 2, 2)}
+SHAPE = {1: Shape(64, 4, 3, 2), 2: Shape(64, 4, 2, 2)}
 # frequencies are in two parts, whatever the features are
 _IN_PARTS = Storage(2, "bfloat16")
 
@@ -144,8 +144,18 @@ def _sums(raw: RawRows, inputs: PassInput) -> RawSums:
         slots.flush, shape.stages, not raw.rows.is_cuda, num_warps=shape.warps,
     )  # fmt: skip
     moment, tally = slots.sums()
-    moment = moment.view(2, waves, SMALLEST_TILE)[:, : raw.n_waves].reshape(-1, SMALLEST_TILE).T
-    return from_tally(moment, tally, squares.shape[0])
+    moment = moment.view(2, waves, SMALLEST_TILE)
+    if raw.n_waves < waves:
+        moment = moment * _rounded_off(moment[1, -1], tally[0])
+    return from_tally(moment[:, : raw.n_waves].reshape(-1, SMALLEST_TILE).T, tally, squares.shape[0])
+
+
+def _rounded_off(counted: Any, mass: Any) -> Any:
+    """What gives back to sums what tensor cores round off, by clusters: the cosine of a wave that pads is one.
+
+    It is the same share of all sums, and shows where their mean is taken from them.
+    """
+    return torch_module().where(counted > 0, mass / counted.clamp_min(1e-300), 1.0)
 
 
 def _points(raw: RawRows, inputs: PassInput, waves: int) -> tuple[Any, Any]:
@@ -164,7 +174,7 @@ def _statistics(raw: RawRows, inputs: PassInput, sums: RawSums) -> PassStatistic
     """Sums of centred features: ``scale (amplitude M - N mean)``; the loss as in ``launches``."""
     torch, feature_map, weights = torch_module(), raw.feature_map, weight_scale(raw, inputs)
     mass, scatter, residual = sums.by_view[0] / weights
-    mean = torch.from_numpy(feature_map.mean.astype(np.float64)).to(mass.device)
+    mean = torch.from_numpy(feature_map.mean.astype(np.float64))
     moment = raw.amplitude * sums.moment / weights - mass[:, None] * mean
     scatter = scatter * raw.squared_unit
     return PassStatistics(
