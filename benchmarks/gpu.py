@@ -33,7 +33,6 @@ import numpy as np
 from powerkmeans import KernelPowerKMeans
 from powerkmeans.compute.executors.torch import Torch
 from powerkmeans.compute.triton import launches
-from powerkmeans.compute.triton.passes import given_to
 from powerkmeans.compute.triton.planes import STORAGE, PlaneBlocks
 from powerkmeans.compute.triton.raw import raw_rows, run_raw
 from powerkmeans.engines import TorchOptions
@@ -42,6 +41,7 @@ from powerkmeans.features.maps.fourier import FourierMap
 from powerkmeans.objective.block import PassInput, block_statistics, prepare
 from powerkmeans.objective.membership import Fuzzy, Possibilistic
 from powerkmeans.sources.tensors import TensorSource
+from powerkmeans.support.tensors import torch_module
 from powerkmeans.types import Block, Parameters, Problem, Views
 
 _CHUNK = 2**20
@@ -126,7 +126,7 @@ def held_as(rows: Any, weight: Any, precision: str, torch: Any) -> PlaneBlocks:
 
 
 def on_card(held: PlaneBlocks, inputs: PassInput) -> launches.Given:
-    return given_to(held, inputs)
+    return launches.Given(inputs, held)
 
 
 def in_double(rows: Any, weight: Any, points: Any, inputs: PassInput, torch: Any) -> tuple[Any, Any]:
@@ -141,7 +141,8 @@ def in_double(rows: Any, weight: Any, points: Any, inputs: PassInput, torch: Any
 
 
 def _error(found: Any, truth: Any) -> float:
-    return float((found.to(truth.device) - truth).norm() / truth.norm())
+    there = torch_module().asarray(found, device=truth.device)
+    return float((there - truth).norm() / truth.norm())
 
 
 def _pulls(distance: Any, inputs: PassInput, torch: Any) -> Any:

@@ -12,7 +12,7 @@ from powerkmeans.compute.engine import open_engine
 from powerkmeans.compute.executors import torch as executor
 from powerkmeans.compute.passes import choose_pass
 from powerkmeans.compute.triton import given, launches
-from powerkmeans.compute.triton.passes import RawPass, TritonPass, given_to
+from powerkmeans.compute.triton.passes import RawPass, TritonPass
 from powerkmeans.compute.triton.planes import STORAGE, PlaneBlocks, joined, split
 from powerkmeans.compute.triton.search import CardSearch, smallest
 from powerkmeans.engines import TorchOptions
@@ -82,7 +82,7 @@ def check(sums, wanted, rows, precision):
 
 
 def passed(held, inputs):
-    return launches.run(given_to(held, inputs))
+    return launches.run(given.Given(inputs, held))
 
 
 @pytest.mark.parametrize(

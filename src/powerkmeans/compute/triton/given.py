@@ -6,10 +6,13 @@ import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from powerkmeans.compute.triton.planes import OCTET, PlaneBlocks, Storage, split
+import numpy as np
+
+from powerkmeans.compute.triton.planes import PlaneBlocks, Storage
 from powerkmeans.objective.block import PassInput
 from powerkmeans.support.install import needed
 from powerkmeans.support.tensors import torch_module
+from powerkmeans.types import Array, Float64Array
 
 # rows that tensor cores add up before float64 does, by the number of planes: they round down, and this many times
 ROWS_PER_SUM = {1: 2**13, 2: 2**11}
@@ -36,20 +39,14 @@ class Shape(NamedTuple):
 
 @dataclass(frozen=True)
 class Given:
-    """What a pass is given: rows on a card, and centroids, which are few, as tensors of this machine.
-
-    centers, center_norms : per view (k, p_l) and (k,)
-    """
+    """What a pass is given: rows on a card, and centroids, which are few and are made ready in NumPy."""
 
     inputs: PassInput
     held: PlaneBlocks
-    centers: tuple[Any, ...]
-    center_norms: tuple[Any, ...]
-    torch: Any
 
     @property
     def n_clusters(self) -> int:
-        return int(self.center_norms[0].shape[0])
+        return int(self.inputs.center_norms[0].shape[0])
 
     @property
     def parts(self) -> int:
@@ -77,27 +74,33 @@ class Given:
         """The type of planes in Triton's words."""
         return getattr(needed("triton.language", "gpu"), self.held.storage.kind)
 
-    def there(self, table: Any) -> Any:
+    def there(self, table: Array) -> Any:
         """A table on the card."""
-        return table.to(self.held.planes.device)
+        return torch_module().from_numpy(table).to(self.held.planes.device)
 
-    def side_by_side(self) -> Any:
+    def in_sixteen_bits(self, table: Array) -> Any:
+        """The same in the type of planes."""
+        return self.there(table).to(self.held.planes.dtype)
+
+    def side_by_side(self) -> Array:
         """Centroids as features are held, (k, columns of all views padded)."""
-        pad = self.torch.nn.functional.pad
-        views = [pad(points, (0, -points.shape[1] % OCTET)) for points in self.centers]
-        return self.torch.cat(views, dim=1) * self.held.scale
+        result = np.zeros((self.n_clusters, self.held.planes.shape[2]), dtype=np.float32)
+        for start, projection in zip(self.held.starts, self.inputs.projections, strict=True):
+            result[:, start : start + projection.shape[0]] = projection.T * (-self.held.scale / 2)
+        return result
 
-    def split_centers(self, points: Any) -> Any:
-        """The parts of centroids that are given side by side, (parts, k, columns)."""
-        return split(points, self.held.storage, self.torch)
+    def split_centers(self, points: Array) -> Array:
+        """The parts of centroids that are given side by side, (parts, k, columns), in single precision."""
+        high = torch_module().from_numpy(points).to(self.held.planes.dtype).float().numpy()
+        return high[None] if self.parts == 1 else np.stack([high, points - high])
 
-    def squares(self, pieces: Any) -> Any:
+    def squares(self, pieces: Array) -> Array:
         """Squared lengths of centroids, (L, k): of single parts as they are rounded, so distances are to these."""
         if self.parts == 2:
-            return self.torch.stack(self.center_norms)
-        rounded, ends = pieces[0].float().square(), [*self.held.starts[1:], pieces.shape[2]]
-        views = zip(self.held.starts, ends, strict=True)
-        return self.torch.stack([rounded[:, start:end].sum(dim=1) for start, end in views])
+            return np.concatenate(self.inputs.center_norms, axis=1).T * np.float32(self.held.scale**2)
+        ends = [*self.held.starts[1:], pieces.shape[2]]
+        views = [pieces[0, :, start:end] for start, end in zip(self.held.starts, ends, strict=True)]
+        return np.stack([np.vecdot(view, view) for view in views])
 
     @property
     def near_share(self) -> float:
@@ -183,11 +186,11 @@ class RawSums(NamedTuple):
     by_view : (L, 3, k): mass, scatter and residual
     """
 
-    moment: Any
-    by_view: Any
-    sizes: Any
-    hard_cost: Any
-    doubt: Any
+    moment: Float64Array
+    by_view: Float64Array
+    sizes: Float64Array
+    hard_cost: float
+    doubt: float
 
 
 class Slots(NamedTuple):
@@ -198,10 +201,10 @@ class Slots(NamedTuple):
     moments: Any
     tallies: Any
 
-    def sums(self) -> tuple[Any, Any]:
+    def sums(self) -> tuple[Float64Array, Float64Array]:
         """Both tables added up in float64, in their order, brought here."""
-        double = torch_module().float64
-        return added(self.moments).cpu(), self.tallies.sum(0, dtype=double).cpu()
+        moments, tallies = added(self.moments), self.tallies.sum(0, dtype=torch_module().float64)
+        return moments.cpu().numpy(), tallies.cpu().numpy()
 
 
 def slots_for(rows: Any, n_rows: int, parts: int, shape: Shape, size: int, clusters: int) -> Slots:
@@ -233,7 +236,7 @@ def _processors(device: Any, torch: Any) -> int:
     return int(torch.cuda.get_device_properties(device).multi_processor_count) if device.type == "cuda" else 2
 
 
-def from_tally(moment: Any, tally: Any, n_clusters: int) -> RawSums:
+def from_tally(moment: Float64Array, tally: Float64Array, n_clusters: int) -> RawSums:
     """Sums of one view as kernels over slots leave them."""
     return RawSums(
         moment[:n_clusters], tally[None, :3, :n_clusters], tally[3, :n_clusters], tally[4, 0], tally[4, 1]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from powerkmeans.compute.triton import given as known
 from powerkmeans.compute.triton.given import (
     SMALLEST_HEIGHT,
@@ -19,7 +21,8 @@ from powerkmeans.compute.triton.given import (
     padded,
     slots_for,
 )
-from powerkmeans.types import PassStatistics
+from powerkmeans.support.tensors import torch_module
+from powerkmeans.types import Array, Float64Array, PassStatistics
 
 # numbers of centroids that a kernel by rows keeps sums of on the chip; columns and clusters of one by clusters;
 # and the most clusters that two kernels take
@@ -32,7 +35,7 @@ def run(given: Given) -> PassStatistics:
     """The sums of a pass; again with differences where distances lost their digits."""
     held = given.held
     sums = _sums(given, held.careful)
-    doubtful = bool((sums.doubt > 0).item())
+    doubtful = bool(sums.doubt > 0)
     if doubtful and not held.careful:
         sums = _sums(given, careful=True)
     held.careful = doubtful
@@ -44,20 +47,19 @@ def _statistics(given: Given, sums: RawSums) -> PassStatistics:
 
     ``M_s`` is homogeneous, so it is its gradient times what it is taken of.
     """
-    held, inputs, torch = given.held, given.inputs, given.torch
-    by_view = sums.by_view / given.weight_scale
-    mass, scatter, residual = by_view[:, 0].T, by_view[:, 1].T / held.scale**2, by_view[:, 2].T
-    shares = (torch.tensor(numbers, dtype=torch.float64) for numbers in (inputs.view_weights, inputs.references))
+    held, inputs, weights = given.held, given.inputs, given.weight_scale
+    mass, scatter, residual = np.moveaxis(sums.by_view / weights, 1, 0).transpose(0, 2, 1)
+    scatter = scatter / held.scale**2
     views = zip(held.starts, held.widths, strict=True)
-    moment = torch.cat([sums.moment[:, start : start + width] for start, width in views], dim=1)
+    moment = np.concatenate([sums.moment[:, start : start + width] for start, width in views], axis=1)
     return PassStatistics(
         mass=mass,
-        moment=moment / (held.scale * given.weight_scale),
+        moment=moment / (held.scale * weights),
         scatter=scatter,
         residual=residual,
-        sizes=sums.sizes / given.weight_scale,
-        loss=sum((part @ share).sum() for part, share in zip((scatter, residual), shares, strict=True)),
-        hard_cost=sums.hard_cost / (held.scale**2 * given.weight_scale),
+        sizes=sums.sizes / weights,
+        loss=np.sum(scatter @ np.array(inputs.view_weights) + residual @ np.array(inputs.references)),
+        hard_cost=np.asarray(sums.hard_cost / (held.scale**2 * weights)),
     )
 
 
@@ -87,19 +89,20 @@ def _by_rows(given: Given, careful: bool) -> RawSums:
     slots = slots_for(held.planes, n_rows, parts, shape, columns * clusters, clusters)
     centers = given.side_by_side()
     pieces = given.split_centers(centers)
-    points = pieces.new_zeros((columns, clusters, parts))
-    points[:width, : given.n_clusters] = pieces.permute(2, 1, 0)
+    points = np.zeros((columns, clusters, parts), dtype=np.float32)
+    points[:width, : given.n_clusters] = pieces.transpose(2, 1, 0)
+    squares = given.there(np.ascontiguousarray(given.squares(pieces)[0]))
     pass_by_rows[(slots.programs,)](
         descriptor(held.planes.view(-1, width), shape.rows, columns),
-        descriptor(given.there(points).view(columns, -1), columns, clusters * parts),
+        descriptor(given.in_sixteen_bits(points).view(columns, -1), columns, clusters * parts),
         descriptor(held.norms[0], shape.rows), descriptor(held.weight, shape.rows), held.planes,
-        given.there(centers), given.there(given.squares(pieces)[0]), slots.moments, slots.tallies, n_rows, width,
+        given.there(centers) if careful else held.norms, squares, slots.moments, slots.tallies, n_rows, width,
         given.n_clusters, given.reference, *exponents(given.inputs), given.near_share, given.near_bound,
         given.weight_scale, *flags(given.inputs), careful, parts, given.kind, shape.rows, columns, clusters,
         slots.flush, shape.stages, given.emulated, num_warps=shape.warps,
     )  # fmt: skip
     moment, tally = slots.sums()
-    return from_tally(moment.view(columns, clusters).T, tally, given.n_clusters)
+    return from_tally(moment.reshape(columns, clusters).T, tally, given.n_clusters)
 
 
 def _by_clusters_shape(clusters: int, parts: int) -> Shape:
@@ -116,19 +119,19 @@ def _by_clusters(given: Given) -> RawSums:
     columns, shape = padded(width), _by_clusters_shape(clusters, parts)
     slots = slots_for(held.planes, n_rows, parts, shape, columns * clusters, clusters)
     pieces = given.split_centers(given.side_by_side())
-    points = pieces.new_zeros((parts, clusters, columns))
+    points = np.zeros((parts, clusters, columns), dtype=np.float32)
     points[:, : given.n_clusters, :width] = pieces
     pass_by_clusters[(slots.programs,)](
         descriptor(held.planes.view(-1, width), shape.rows, columns),
-        descriptor(given.there(points).view(-1, columns), clusters, columns),
+        descriptor(given.in_sixteen_bits(points).view(-1, columns), clusters, columns),
         descriptor(held.norms[0], shape.rows), descriptor(held.weight, shape.rows),
-        given.there(given.squares(pieces)[0]), slots.moments, slots.tallies, n_rows,
+        given.there(np.ascontiguousarray(given.squares(pieces)[0])), slots.moments, slots.tallies, n_rows,
         given.n_clusters, given.reference, *exponents(given.inputs), given.near_bound,
         given.weight_scale, *flags(given.inputs), parts, given.kind, shape.rows, columns, clusters,
         slots.flush, shape.stages, given.emulated, num_warps=shape.warps,
     )  # fmt: skip
     moment, tally = slots.sums()
-    return from_tally(moment.view(clusters, columns), tally, given.n_clusters)
+    return from_tally(moment.reshape(clusters, columns), tally, given.n_clusters)
 
 
 def _staged_shapes(clusters: int, width: int) -> tuple[Shape, int, Shape, int]:
@@ -151,28 +154,27 @@ class ViewTables(NamedTuple):
     height: int
 
 
-def _view_tables(given: Given, pieces: Any, narrow: int) -> ViewTables:
-    held, torch = given.held, given.torch
+def _view_tables(given: Given, pieces: Array, narrow: int) -> ViewTables:
+    held = given.held
     ends = [*held.starts[1:], int(held.planes.shape[2])]
     heights = [-(-(end - start) // narrow) * narrow for start, end in zip(held.starts, ends, strict=True)]
     height = sum(heights)
-    points = pieces.new_zeros((pieces.shape[0], height, given.clusters))
+    points = np.zeros((given.parts, height, given.clusters), dtype=np.float32)
     ranges, row = [], 0
     for start, end, tall in zip(held.starts, ends, heights, strict=True):
-        points[:, row : row + end - start, : given.n_clusters] = pieces[:, :, start:end].transpose(1, 2)
+        points[:, row : row + end - start, : given.n_clusters] = pieces[:, :, start:end].transpose(0, 2, 1)
         ranges.append((start, end, row))
         row += tall
     shares = zip(given.inputs.view_weights, given.inputs.references, strict=True)
     scaled = [(weight, reference * held.scale**2) for weight, reference in shares]
-    tables = torch.tensor(ranges, dtype=torch.int32), torch.tensor(scaled, dtype=torch.float32), points
-    first, second, third = map(given.there, tables)
-    return ViewTables(first, second, third.view(-1, given.clusters), height)
+    first, second = given.there(np.array(ranges, dtype=np.int32)), given.there(np.array(scaled, dtype=np.float32))
+    return ViewTables(first, second, given.in_sixteen_bits(points).view(-1, given.clusters), height)
 
 
 def _staged(given: Given, careful: bool) -> RawSums:
     from powerkmeans.compute.triton.staged import pulled_rows, row_pulls  # noqa: PLC0415 - compiled on the way
 
-    held, torch, clusters, n_views = given.held, given.torch, given.clusters, given.n_views
+    held, torch, clusters, n_views = given.held, torch_module(), given.clusters, given.n_views
     parts, n_rows, width = held.planes.shape
     first, narrow, second, wide = _staged_shapes(clusters, width)
     height, per_sum = -(-width // wide) * wide, known.ROWS_PER_SUM[2]
@@ -184,7 +186,7 @@ def _staged(given: Given, careful: bool) -> RawSums:
     pulled = torch.zeros((parts * count, clusters), dtype=held.planes.dtype, device=device)
     flat, centers = held.planes.view(-1, width), given.side_by_side()
     pieces = given.split_centers(centers)
-    tables, squares = _view_tables(given, pieces, narrow), given.there(given.squares(pieces))
+    tables, squares = _view_tables(given, pieces, narrow), given.there(np.ascontiguousarray(given.squares(pieces)))
     centers = given.there(centers)
     covers = held.norms if held.covers is None else held.covers
     moment, tally = moments[0].double(), tallies[0].double()
@@ -204,9 +206,9 @@ def _staged(given: Given, careful: bool) -> RawSums:
         )  # fmt: skip
         moment += added(moments.view(shares, -1)).view(height, clusters)
         tally += tallies.sum(0, dtype=torch.float64)
-    return _from_views(moment.T[: given.n_clusters].cpu(), tally.cpu(), n_views, given.n_clusters)
+    return _from_views(moment.T[: given.n_clusters].cpu().numpy(), tally.cpu().numpy(), n_views, given.n_clusters)
 
 
-def _from_views(moment: Any, tally: Any, n_views: int, n_clusters: int) -> RawSums:
+def _from_views(moment: Float64Array, tally: Float64Array, n_views: int, n_clusters: int) -> RawSums:
     by_view = tally[: 3 * n_views, :n_clusters].reshape(n_views, 3, n_clusters)
     return RawSums(moment, by_view, tally[-2, :n_clusters], tally[-1, 0], tally[-1, 1])

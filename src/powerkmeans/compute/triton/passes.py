@@ -6,8 +6,6 @@ from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from typing import Any, ClassVar
 
-import numpy as np
-
 from powerkmeans.compute.native.compiled import is_graph
 from powerkmeans.compute.triton.given import Given, within_range
 from powerkmeans.compute.triton.launches import MOST_CLUSTERS, run
@@ -17,7 +15,6 @@ from powerkmeans.compute.triton.raw import RawRows, raw_rows, run_raw
 from powerkmeans.compute.triton.search import CardSearch
 from powerkmeans.objective.block import PassInput, block_statistics
 from powerkmeans.objective.membership import Fuzzy, Possibilistic
-from powerkmeans.support.tensors import torch_module
 from powerkmeans.types import Engine, FeatureMap, PassStatistics
 
 _MEMBERSHIPS = (Fuzzy, Possibilistic)
@@ -45,8 +42,7 @@ class TritonPass:
     def run(self, engine: Engine, inputs: PassInput) -> PassStatistics:
         held = _held(engine)
         assert isinstance(held, PlaneBlocks)
-        fetched: PassStatistics = self.executor.fetch(run(given_to(held, inputs)))
-        return fetched
+        return run(Given(inputs, held))
 
     def answered(self, engine: Engine, function: Any, inputs: PassInput) -> None:
         """What is told of rows is told by the equations as written."""
@@ -91,8 +87,7 @@ class RawPass:
         if sums is None:
             self.known.append(None)
             return engine.fold(block_statistics, inputs)
-        fetched: PassStatistics = self.executor.fetch(sums)
-        return fetched
+        return sums
 
     def answered(self, engine: Engine, function: Any, inputs: PassInput) -> None:
         """What is told of rows is told by the equations as written."""
@@ -100,14 +95,6 @@ class RawPass:
     def accelerated(self, feature_map: FeatureMap) -> FeatureMap:
         """As it is: features that are asked for are made by PyTorch."""
         return feature_map
-
-
-def given_to(held: PlaneBlocks, inputs: PassInput) -> Given:
-    """What a pass over planes is given."""
-    torch = torch_module()
-    centers = tuple(torch.from_numpy(projection.T / -2) for projection in inputs.projections)
-    norms = tuple(torch.from_numpy(np.ascontiguousarray(norm[:, 0])) for norm in inputs.center_norms)
-    return Given(inputs, held, centers, norms, torch)
 
 
 def _held(engine: Engine) -> Any:

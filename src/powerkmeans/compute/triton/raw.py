@@ -29,7 +29,7 @@ from powerkmeans.objective.block import PassInput
 from powerkmeans.sources.tensors import SentSource, TensorSource
 from powerkmeans.support.install import needed
 from powerkmeans.support.tensors import torch_module
-from powerkmeans.types import Array, Engine, PassStatistics
+from powerkmeans.types import Array, Engine, Float64Array, PassStatistics
 
 # columns, frequencies and clusters of a tile
 MOST_COLUMNS, MOST_WAVES, MOST_CLUSTERS = 128, 128, SMALLEST_TILE
@@ -123,7 +123,7 @@ def _split_double(values: Array) -> Array:
 def run_raw(raw: RawRows, inputs: PassInput) -> PassStatistics | None:
     """The sums of a pass; None where distances lost their digits."""
     sums = _sums(raw, inputs)
-    return None if bool((sums.doubt > 0).item()) else _statistics(raw, inputs, sums)
+    return None if sums.doubt > 0 else _statistics(raw, inputs, sums)
 
 
 def _sums(raw: RawRows, inputs: PassInput) -> RawSums:
@@ -144,18 +144,18 @@ def _sums(raw: RawRows, inputs: PassInput) -> RawSums:
         slots.flush, shape.stages, not raw.rows.is_cuda, num_warps=shape.warps,
     )  # fmt: skip
     moment, tally = slots.sums()
-    moment = moment.view(2, waves, SMALLEST_TILE)
+    moment = moment.reshape(2, waves, SMALLEST_TILE)
     if raw.n_waves < waves:
         moment = moment * _rounded_off(moment[1, -1], tally[0])
     return from_tally(moment[:, : raw.n_waves].reshape(-1, SMALLEST_TILE).T, tally, squares.shape[0])
 
 
-def _rounded_off(counted: Any, mass: Any) -> Any:
+def _rounded_off(counted: Float64Array, mass: Float64Array) -> Float64Array:
     """What gives back to sums what tensor cores round off, by clusters: the cosine of a wave that pads is one.
 
     It is the same share of all sums, and shows where their mean is taken from them.
     """
-    return torch_module().where(counted > 0, mass / counted.clamp_min(1e-300), 1.0)
+    return np.where(counted > 0, mass / np.maximum(counted, np.finfo(np.float64).tiny), 1.0)
 
 
 def _points(raw: RawRows, inputs: PassInput, waves: int) -> tuple[Any, Any]:
@@ -172,10 +172,9 @@ def _points(raw: RawRows, inputs: PassInput, waves: int) -> tuple[Any, Any]:
 
 def _statistics(raw: RawRows, inputs: PassInput, sums: RawSums) -> PassStatistics:
     """Sums of centred features: ``scale (amplitude M - N mean)``; the loss as in ``launches``."""
-    torch, feature_map, weights = torch_module(), raw.feature_map, weight_scale(raw, inputs)
+    feature_map, weights = raw.feature_map, weight_scale(raw, inputs)
     mass, scatter, residual = sums.by_view[0] / weights
-    mean = torch.from_numpy(feature_map.mean.astype(np.float64))
-    moment = raw.amplitude * sums.moment / weights - mass[:, None] * mean
+    moment = raw.amplitude * sums.moment / weights - mass[:, None] * feature_map.mean
     scatter = scatter * raw.squared_unit
     return PassStatistics(
         mass=mass[:, None],
@@ -183,6 +182,6 @@ def _statistics(raw: RawRows, inputs: PassInput, sums: RawSums) -> PassStatistic
         scatter=scatter[:, None],
         residual=residual[:, None],
         sizes=sums.sizes / weights,
-        loss=scatter.sum() + inputs.references[0] * residual.sum(),
-        hard_cost=sums.hard_cost * raw.squared_unit / weights,
+        loss=np.sum(scatter) + inputs.references[0] * np.sum(residual),
+        hard_cost=np.asarray(sums.hard_cost * raw.squared_unit / weights),
     )
