@@ -78,7 +78,7 @@ class RawRows:
 def raw_rows(engine: Engine, storage: Storage, place: Any) -> RawRows | None:
     """The rows of an engine, if the kernel takes them."""
     rows = _dense_rows(engine)
-    if rows is None or not is_fourier(engine.maps[0]):
+    if rows is None or not engine.maps or not is_fourier(engine.maps[0]):
         return None
     feature_map = engine.maps[0]
     n_columns, n_waves = feature_map.base.frequencies.shape
