@@ -1,11 +1,16 @@
 """Everything on a graphics card, checked and timed in one call; results as JSON lines beside printed tables.
 
-python -m benchmarks.gpu [--rows 10000000] [--parts passes,odd,fits,bits,stream,several] [--out FILE.jsonl]
+python -m benchmarks.gpu [--rows 10000000] [--parts odd,passes,views,raw,limits,fits,bits,stream,several]
+    [--out benchmarks/results/gpu.jsonl]
 
-passes : one pass at two shapes, in every precision: event timings, the median of ten, beside the time that reading
-    the features once takes, a hard iteration of flash-kmeans on the same rows where that package is installed, the
-    error of the moments against float64, and the share of labels that are others than those of float64
+passes : one pass at three shapes, in every precision: event timings, the median of ten, beside the time that
+    reading the features once takes, a hard iteration of flash-kmeans on the same rows where that package is
+    installed, the error of the moments against float64, and the share of labels unlike those of float64. A pass
+    begins and ends with numbers of this machine; ``kernels_ms`` is what its kernels take alone
 odd : kernels at odd shapes against float64
+views : a pass over three views, whole and with three tenths of them missing, beside PyTorch's functions
+raw : a pass from raw rows whose Fourier features are made inside, and the memory that it takes beside the rows
+limits : more than 2^31 numbers, and more than 2^25 rows in one cluster, counted
 fits : a whole default fit and predict from host memory, beside flash-kmeans (best of ten) and a tenth on the CPU
 bits : twenty fits with one seed, and labels against those of the CPU
 stream : a pass over rows that stay in host memory, a memory map and a Parquet file, beside one over rows on the
@@ -16,6 +21,7 @@ several : one card as two devices, held and streamed: whether sums and samples h
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import sys
 import tempfile
@@ -24,7 +30,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,13 +41,19 @@ from powerkmeans.compute.executors.torch import Torch
 from powerkmeans.compute.passes import choose_pass, run_pass
 from powerkmeans.compute.rows import RowEngine
 from powerkmeans.compute.triton import launches
-from powerkmeans.compute.triton.passes import PARTS
-from powerkmeans.compute.triton.planes import OCTET, PlaneBlocks
+from powerkmeans.compute.triton.planes import STORAGE, PlaneBlocks
+from powerkmeans.compute.triton.raw import raw_rows, run_raw
 from powerkmeans.engines import TorchOptions
+from powerkmeans.features.maps.centred import make_centred
+from powerkmeans.features.maps.fourier import FourierMap
 from powerkmeans.features.maps.identity import IdentityMap
 from powerkmeans.objective.block import PassInput, block_statistics, prepare
 from powerkmeans.objective.membership import Fuzzy, Possibilistic
 from powerkmeans.sources.tensors import TensorSource
+from powerkmeans.objective.block import PassInput, block_statistics, prepare
+from powerkmeans.objective.membership import Fuzzy, Possibilistic
+from powerkmeans.sources.tensors import TensorSource
+from powerkmeans.support.tensors import torch_module
 from powerkmeans.types import Block, Parameters, Problem, Views
 
 _CHUNK = 2**20
@@ -55,7 +67,7 @@ def main() -> None:
     made = {"date": datetime.now(UTC).date().isoformat(), "device": torch.cuda.get_device_name()}
     made |= {"torch": torch.__version__, "triton": __import__("triton").__version__}
     for part in options.parts.split(","):
-        for row in PARTS_OF[part](torch, options.rows):
+        for row in _PARTS[part](torch, options.rows):
             print("  ".join(f"{name} {_shown(value)}" for name, value in row.items()), flush=True)
             with Path(options.out).open("a") as file:
                 file.write(json.dumps(made | {"part": part} | row) + "\n")
@@ -64,7 +76,7 @@ def main() -> None:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=10_000_000)
-    parser.add_argument("--parts", default="odd,passes,fits,bits,stream,several")
+    parser.add_argument("--parts", default=",".join(_PARTS))
     parser.add_argument("--out", default="benchmarks/results/gpu.jsonl")
     return parser.parse_args()
 
@@ -85,6 +97,17 @@ def milliseconds(function: Callable[[], object], torch: Any, repeats: int = 10) 
         torch.cuda.synchronize()
         times.append(start.elapsed_time(end))
     return float(np.median(times))
+
+
+def kernel_milliseconds(function: Callable[[], object], torch: Any, repeats: int = 10) -> float:
+    """What kernels of the card take of a call, on average."""
+    function()
+    kind = torch.profiler.ProfilerActivity.CUDA
+    with torch.profiler.profile(activities=[kind]) as profile:
+        for _ in range(repeats):
+            function()
+        torch.cuda.synchronize()
+    return float(sum(event.self_device_time_total for event in profile.key_averages()) / 1000 / repeats)
 
 
 def mixture(n: int, p: int, k: int, torch: Any, spread: float = 2.0) -> tuple[Any, Any]:
@@ -111,14 +134,11 @@ def problem_at(points: Any, membership: Any, s: float) -> PassInput:
 def held_as(rows: Any, weight: Any, precision: str, torch: Any) -> PlaneBlocks:
     parts = range(0, len(rows), _CHUNK)
     blocks = (Block(i, (rows[i : i + _CHUNK],), (), weight[i : i + _CHUNK]) for i in parts)
-    return PlaneBlocks(blocks, len(rows), PARTS[precision][0], torch)
+    return PlaneBlocks(blocks, len(rows), STORAGE[precision], torch)
 
 
-def given_to(held: PlaneBlocks, inputs: PassInput, precision: str, torch: Any) -> launches.Given:
-    centers = np.ascontiguousarray(inputs.projections[0].T / -2)
-    padded = np.pad(centers, ((0, 0), (0, -centers.shape[1] % OCTET)))
-    there = Torch("cuda").place((padded, np.ascontiguousarray(inputs.center_norms[0][:, 0])))
-    return launches.Given(inputs, held, *there, PARTS[precision][1], torch)
+def on_card(held: PlaneBlocks, inputs: PassInput) -> launches.Given:
+    return launches.Given(inputs, held)
 
 
 def in_double(rows: Any, weight: Any, points: Any, inputs: PassInput, torch: Any) -> tuple[Any, Any]:
@@ -130,6 +150,11 @@ def in_double(rows: Any, weight: Any, points: Any, inputs: PassInput, torch: Any
         moment = moment + (_pulls(distance, inputs, torch) * v[:, None]).T @ x
         labels.append(distance.argmin(dim=1))
     return moment, torch.cat(labels)
+
+
+def _error(found: Any, truth: Any) -> float:
+    there = torch_module().asarray(found, device=truth.device)
+    return float((there - truth).norm() / truth.norm())
 
 
 def _pulls(distance: Any, inputs: PassInput, torch: Any) -> Any:
@@ -157,18 +182,19 @@ def _passes(torch: Any, n: int) -> Iterator[dict[str, Any]]:
         weight, inputs = torch.rand(n, device="cuda") + 0.5, problem_at(points, Fuzzy(), -5.0)
         truth, labels = in_double(rows, weight, points, inputs, torch)
         flash = _flash_iteration(rows, points, torch)
-        for precision in PARTS:
+        for precision in STORAGE:
             held = held_as(rows, weight, precision, torch)
-            given = given_to(held, inputs, precision, torch)
+            given = on_card(held, inputs)
             sums = launches.run(given)
             limit = milliseconds(lambda held=held: held.planes.view(torch.int32).amax(), torch)
             changed = (_labels(held, points, torch) != labels).double().mean()
             yield {
                 "n": n, "p": p, "k": k, "precision": precision, "careful": held.careful,
-                "ms": milliseconds(lambda given=given: launches.run(given), torch),
+                "ms": milliseconds(lambda held=held, i=inputs: launches.run(on_card(held, i)), torch),
+                "kernels_ms": kernel_milliseconds(lambda given=given: launches.run(given), torch),
                 "read_once_ms": limit,
                 "flash_kmeans_ms": flash[precision == "bfloat16"],
-                "moment_error": float((sums.moment - truth).norm() / truth.norm()),
+                "moment_error": _error(sums.moment, truth),
                 "labels_changed": float(changed),
             }  # fmt: skip
             del held, given
@@ -190,6 +216,130 @@ def _flash_iteration(rows: Any, points: Any, torch: Any) -> tuple[float | None, 
     return times[0], times[1]
 
 
+_WIDTHS, _SHARE = (64, 216, 20), 0.3
+
+
+def _views(torch: Any, n: int) -> Iterator[dict[str, Any]]:
+    k, n_views = 10, len(_WIDTHS)
+    splits = tuple(np.cumsum([0, *_WIDTHS]).tolist())
+    rows, centers = mixture(n, splits[-1], k, torch)
+    weight = torch.rand(n, device="cuda") + 0.5
+    problem = Problem(Possibilistic(), splits, np.array(_WIDTHS, dtype=float), np.ones(n_views))
+    given = Parameters((centers + 0.3).double().cpu().numpy(), np.array([0.3, 0.5, 0.2]))
+    inputs, exact = (prepare(given, -5.0, problem, np.dtype(kind)) for kind in (np.float32, np.float64))
+    for missing in (False, True):
+        present = torch.rand((n_views, n), device="cuda") > _SHARE
+        present[1] |= ~present.any(dim=0)
+        blocks = list(_view_blocks(rows, weight, present if missing else None, splits))
+        truth = _added(blocks, Torch("cuda").place(exact), torch)
+        plain = milliseconds(lambda blocks=blocks: _added(blocks, Torch("cuda").place(inputs), torch), torch, 3)
+        for precision, storage in STORAGE.items():
+            held = PlaneBlocks(iter(blocks), n, storage, torch)
+            sums = launches.run(on_card(held, inputs))
+            yield {
+                "n": n, "widths": list(_WIDTHS), "k": k, "missing": _SHARE if missing else 0.0,
+                "precision": precision, "torch_ms": plain,
+                "ms": milliseconds(lambda held=held: launches.run(on_card(held, inputs)), torch),
+                "moment_error": _error(sums.moment, truth.moment),
+                "scatter_error": _error(sums.scatter, truth.scatter),
+            }  # fmt: skip
+            del held
+
+
+def _view_blocks(rows: Any, weight: Any, present: Any, splits: tuple[int, ...]) -> Iterator[Block]:
+    for start in range(0, len(rows), _CHUNK // 2):
+        here = slice(start, start + _CHUNK // 2)
+        views = [rows[here, a:b].contiguous() for a, b in itertools.pairwise(splits)]
+        if present is not None:
+            views = [view * mask[here, None] for view, mask in zip(views, present, strict=True)]
+        norms = tuple(view.square().sum(dim=1) for view in views)
+        yield Block(start, tuple(views), norms, weight[here], None if present is None else present[:, here])
+
+
+def _added(blocks: list[Block], inputs: PassInput, torch: Any) -> Any:
+    """The sums of all blocks by PyTorch's functions, in the precision of the inputs."""
+    kind, total = inputs.dtype, None
+    for block in blocks:
+        views = tuple(view.to(kind) for view in block.views)
+        norms = tuple(view.square().sum(dim=1) for view in views)
+        sums = block_statistics(
+            block._replace(views=views, squared_norms=norms, weight=block.weight.to(kind)), inputs
+        )
+        total = sums.begun(Torch("cuda").xp) if total is None else total + sums
+    return total
+
+
+def _raw(torch: Any, n: int) -> Iterator[dict[str, Any]]:
+    d, waves, k = 64, 108, 10
+    rows, centers = mixture(n, d, k, torch, spread=0.5)
+    weight = np.random.default_rng(0).uniform(0.5, 1.5, n).astype(np.float32)
+    frequencies = np.random.default_rng(1).standard_normal((d, waves)) / 12
+    base = FourierMap(np.zeros(d, np.float32), frequencies.astype(np.float32))
+    some, points = (base(part.double().cpu().numpy(), np) for part in (rows[:_CHUNK], centers))
+    mapped = make_centred(base, some.mean(axis=0), np.float32)
+    inputs = problem_at(torch.from_numpy(mapped.centred(points)), Fuzzy(), -5.0)
+    views = Views(("X",), (TensorSource("X", rows),), weight)
+    truth = _moments_of_features(rows, weight, mapped, inputs, torch)
+    torch.cuda.empty_cache()
+    for precision, storage in STORAGE.items():
+        torch.cuda.reset_peak_memory_stats()
+        raw = raw_rows(_Seen(views, (mapped,)), storage, Torch("cuda").place)
+        sums = run_raw(raw, inputs)
+        peak = torch.cuda.max_memory_allocated()
+        yield {
+            "n": n, "d": d, "frequencies": waves, "k": k, "precision": precision,
+            "ms": milliseconds(lambda raw=raw: run_raw(raw, inputs), torch),
+            "kernels_ms": kernel_milliseconds(lambda raw=raw: run_raw(raw, inputs), torch),
+            "read_once_ms": milliseconds(lambda: rows.view(torch.int32).amax(), torch),
+            "peak_over_input": peak / rows.nbytes,
+            "moment_error": _error(sums.moment, truth),
+        }  # fmt: skip
+        del raw
+
+
+class _Seen(NamedTuple):
+    """Rows seen through maps: what the pass from raw rows asks of an engine."""
+
+    views: Views
+    maps: tuple[Any, ...]
+
+
+def _moments_of_features(rows: Any, weight: Any, mapped: Any, inputs: PassInput, torch: Any) -> Any:
+    """In float64."""
+    place, total = Torch("cuda").place, 0.0
+    waves, mean = (torch.from_numpy(a.astype(np.float64)).cuda() for a in (mapped.base.frequencies, mapped.mean))
+    points = place(inputs.projections[0].T / -2).double()
+    for start in range(0, len(rows), _CHUNK // 4):
+        phase = rows[start : start + _CHUNK // 4].double() @ waves
+        features = torch.cat([phase.sin(), phase.cos()], dim=1) / waves.shape[1] ** 0.5 - mean
+        distance = torch.cdist(features, points, compute_mode="donot_use_mm_for_euclid_dist").square()
+        v = place(weight[start : start + _CHUNK // 4]).double()
+        total = total + (_pulls(distance, inputs, torch) * v[:, None]).T @ features
+    return total
+
+
+def _limits(torch: Any, _: int) -> Iterator[dict[str, Any]]:
+    """All rows but one in the first cluster."""
+    n, p = 40_000_000, 64
+    rows, _ = mixture(n, p, 1, torch)
+    rows += 1  # or sums would be of rounding
+    rows[-1] = 20.0
+    weight = torch.ones(n, device="cuda")
+    for k in (2, 100, 200):
+        points = torch.cat([torch.ones((1, p)), 20 + torch.randn((k - 1, p))]).cuda()
+        inputs = problem_at(points, Fuzzy(), -5.0)
+        truth = in_double(rows, weight, points, inputs, torch)[0]
+        for precision in STORAGE:
+            held = held_as(rows, weight, precision, torch)
+            sums = launches.run(on_card(held, inputs))
+            yield {
+                "n": n, "p": p, "k": k, "precision": precision, "numbers": held.planes.numel(),
+                "counted": [float(sums.sizes[0]), float(sums.sizes[1:].sum())],
+                "moment_error": _error(sums.moment, truth),
+            }  # fmt: skip
+            del held
+
+
 def _odd(torch: Any, _: int) -> Iterator[dict[str, Any]]:
     for n, p, k in _ODD:
         for membership in (Fuzzy(), Possibilistic()):
@@ -199,10 +349,12 @@ def _odd(torch: Any, _: int) -> Iterator[dict[str, Any]]:
                 inputs = problem_at(points, membership, s)
                 truth = in_double(rows, weight, points, inputs, torch)[0]
                 errors = {}
-                for precision in PARTS:
+                for precision in STORAGE:
                     held = held_as(rows, weight, precision, torch)
-                    found = launches.run(given_to(held, inputs, precision, torch)).moment
-                    errors[precision] = float((found - truth).norm() / truth.norm())
+                    found = launches.run(on_card(held, inputs)).moment
+                    errors[precision] = _error(found, truth)
+                block = Block(0, (rows,), (rows.square().sum(dim=1),), weight)
+                errors["torch"] = _error(block_statistics(block, Torch("cuda").place(inputs)).moment, truth)
                 yield {"n": n, "p": p, "k": k, "membership": membership.name, "s": str(s)} | errors
 
 
@@ -356,7 +508,10 @@ def _sums_and_sample(
     return sums, engine.sample(1000, seed=1).rows, "torch" if chosen is None else chosen.name
 
 
-PARTS_OF = {"several": _several, "passes": _passes, "odd": _odd, "fits": _fits, "bits": _bits, "stream": _stream}
+_PARTS = {
+    "odd": _odd, "passes": _passes, "views": _views, "raw": _raw, "limits": _limits, "fits": _fits, "bits": _bits,
+    "stream": _stream, "several": _several,
+}  # fmt: skip
 
 if __name__ == "__main__":
     sys.exit(main())

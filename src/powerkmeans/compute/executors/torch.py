@@ -19,8 +19,8 @@ from scipy.sparse import csr_array, csr_matrix
 from powerkmeans.compute.blocks import StoredBlocks
 from powerkmeans.compute.executors.lanes import Lane, arriving, sent
 from powerkmeans.compute.placement import moved, stacked
-from powerkmeans.compute.triton.passes import PARTS, TritonPass, available
-from powerkmeans.compute.triton.planes import PlaneBlocks
+from powerkmeans.compute.triton.passes import RawPass, TritonPass, available
+from powerkmeans.compute.triton.planes import STORAGE, PlaneBlocks
 from powerkmeans.features.pairs import as_dense
 from powerkmeans.sources.tensors import SentSource, TensorSource
 from powerkmeans.support.install import needed
@@ -50,8 +50,8 @@ class Torch:
         self._xp = needed("array_api_compat.torch", "gpu", "for engine=TorchOptions(...)")
         self.device = open_device(device)
         self.precision = precision
-        # planes that features of one view are held as, for the kernels that read them; none where there are none
-        self.planes = PARTS[precision][0] if kernel == "auto" and available(self.device) else 0
+        # how features are held for the kernels that read them; None where there are none
+        self.planes = STORAGE[precision] if kernel == "auto" and available(self.device) else None
 
     @property
     def xp(self) -> Any:
@@ -69,7 +69,7 @@ class Torch:
     @property
     def passes(self) -> tuple[Pass, ...]:
         """The kernels of the device, where features are held as these take them."""
-        return (TritonPass(self),) if self.planes else ()
+        return (TritonPass(self), RawPass(self)) if self.planes else ()
 
     @cached_property
     def lane(self) -> Any:
@@ -157,8 +157,7 @@ class Torch:
     def held(self, made: Iterator[Block], n_rows: int, maps: tuple[FeatureMap, ...]) -> Blocks:
         """Blocks that are made on the device, and have so many rows: as planes where kernels take them so."""
         first = next(made)
-        view, *others = first.views
-        single = not others and first.present is None and view.dtype == self._torch.float32
+        single = all(view.dtype == self._torch.float32 for view in first.views)
         if self.planes and single and not any(m.dual for m in maps):
             return PlaneBlocks(chain([first], made), n_rows, self.planes, self._torch)
         return StoredBlocks([first, *made])

@@ -1,7 +1,8 @@
 """The equations of ``objective`` as Triton functions: a tile of rows by all clusters at a time, in registers.
 
 They are those of ``objective.membership``, ``objective.power_mean`` and ``objective.block``, once more because
-Triton compiles no calls into NumPy; ``tests/cards`` holds them against their originals.
+Triton compiles no calls into NumPy; ``tests/cards`` holds them against their originals. Clusters are along AXIS of
+a tile. Those that pad it are at the distance LARGEST.
 """
 
 from __future__ import annotations
@@ -9,9 +10,16 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-# half of the range of single precision, where roots are held, as a power of two; about its smallest normal number
-LARGEST_POWER, SMALLEST_NORMAL = tl.constexpr(64.0), tl.constexpr(1.2e-38)
+# half of the range of single precision, where roots are held, as a power of two; about its smallest normal number,
+# below which no distance is; and what is far from everything
+LARGEST_POWER, SMALLEST_NORMAL, LARGEST = tl.constexpr(64.0), tl.constexpr(1.2e-38), tl.constexpr(1e38)
 LOG_TWO, LOG2_E = tl.constexpr(0.6931471805599453), tl.constexpr(1.4426950408889634)
+
+
+@triton.jit
+def by_row(values, AXIS: tl.constexpr):
+    """One number a row, for a tile whose clusters are along AXIS."""
+    return tl.expand_dims(values, AXIS)
 
 
 @triton.jit
@@ -31,11 +39,42 @@ def logarithm_plus_one(x):
 
 
 @triton.jit
+def by_unit(INSTRUCTION: tl.constexpr, x):
+    """What an instruction of the card makes of each number."""
+    return tl.inline_asm_elementwise(INSTRUCTION, "=f,f", [x], tl.float32, is_pure=True, pack=1)
+
+
+@triton.jit
 def fast_log2(x, EMULATED: tl.constexpr):
     """``log2(x)`` by the unit that has it: off by 2^-22 near one, and there alone by more than rounding."""
     if EMULATED:
         return tl.log2(x)
-    return tl.inline_asm_elementwise("lg2.approx.ftz.f32 $0, $1;", "=f,f", [x], tl.float32, is_pure=True, pack=1)
+    else:
+        return tl.inline_asm_elementwise(
+            "lg2.approx.ftz.f32 $0, $1;", "=f,f", [x], tl.float32, is_pure=True, pack=1
+        )
+
+
+@triton.jit
+def fast_exp2(x, EMULATED: tl.constexpr):
+    """``2**x`` by the unit that has it, to 2^-22; zero below the normal numbers."""
+    if EMULATED:
+        return tl.exp2(x)
+    else:
+        return tl.inline_asm_elementwise(
+            "ex2.approx.ftz.f32 $0, $1;", "=f,f", [x], tl.float32, is_pure=True, pack=1
+        )
+
+
+@triton.jit
+def inverse(x, EMULATED: tl.constexpr):
+    """``1 / x`` to rounding."""
+    if EMULATED:
+        return 1.0 / x
+    else:
+        return tl.inline_asm_elementwise(
+            "rcp.approx.ftz.f32 $0, $1;", "=f,f", [x], tl.float32, is_pure=True, pack=1
+        )
 
 
 @triton.jit
@@ -58,54 +97,52 @@ def degrees(distance, reference, fuzziness, SQUARE: tl.constexpr):
 
 
 @triton.jit
-def power_mean(
-    y, valid, s, n_clusters,
+def gradient(
+    y, smallest, valid, s, n_clusters, AXIS: tl.constexpr,
     HARD: tl.constexpr, GENTLE: tl.constexpr, STEEP: tl.constexpr, EMULATED: tl.constexpr,
 ):  # fmt: skip
-    """``M_s`` of each row of ``y`` and its gradient; columns that are not ``valid`` are infinite.
+    """The gradient of ``M_s`` at each row of ``y``: what it is for each cluster, and a factor for the row.
 
     GENTLE : whether ``|s| < 1``, where ``S/k - 1`` is summed instead of ``S``
     STEEP : whether ``|s|`` is so large that the rounding of fast logarithms near zero shows
     """
-    smallest = tl.min(y, 1)
     if HARD:
-        tied = tl.where(y == smallest[:, None], 1.0, 0.0)
-        return smallest, tied / tl.sum(tied, 1)[:, None]
-    inverse = 1.0 / tl.maximum(smallest, SMALLEST_NORMAL)
-    ratio = tl.maximum(y, SMALLEST_NORMAL) * inverse[:, None]
-    logarithm = tl.log2(ratio) if STEEP else fast_log2(ratio, EMULATED)
-    powers = tl.exp2(s * logarithm)
-    total = tl.sum(powers, 1)
-    log_mean = tl.log2(total / n_clusters)
-    if GENTLE:
-        excess = tl.sum(tl.where(valid, exponential_less_one(logarithm * s * LOG_TWO), 0.0), 1) / n_clusters
-        small = excess > -0.5
-        log_mean = tl.where(small, logarithm_plus_one(tl.where(small, excess, 0.0)) * LOG2_E, log_mean)
-    factor = tl.exp2(tl.minimum(log_mean / s, LARGEST_POWER))
-    return smallest * factor, tl.exp2((s - 1.0) * logarithm) * (factor / total)[:, None]
+        tied = tl.where(y == by_row(smallest, AXIS), 1.0, 0.0)
+        return tied, 1.0 / tl.sum(tied, AXIS)
+    else:
+        ratio = tl.minimum(y * by_row(inverse(smallest, EMULATED), AXIS), LARGEST)
+        logarithm = tl.log2(ratio) if STEEP else fast_log2(ratio, EMULATED)
+        slope = fast_exp2((s - 1.0) * logarithm, EMULATED)
+        powers = tl.where(valid, tl.exp2(s * logarithm), 0.0) if GENTLE else slope * ratio
+        total = tl.sum(powers, AXIS)
+        if GENTLE:
+            excess = tl.where(valid, exponential_less_one(logarithm * s * LOG_TWO), 0.0)
+            below = tl.sum(excess, AXIS) / n_clusters
+            small = below > -0.5
+            near_one = logarithm_plus_one(tl.where(small, below, 0.0)) * LOG2_E
+            log_mean = tl.where(small, near_one, tl.log2(total / n_clusters))
+        else:
+            log_mean = fast_log2(total / n_clusters, EMULATED)
+        root = fast_exp2(tl.minimum(log_mean / s, LARGEST_POWER), EMULATED)
+        return slope, root * inverse(total, EMULATED)
 
 
 @triton.jit
 def pulls(
-    distance,
-    reference,
-    valid,
-    s,
-    fuzziness,
-    n_clusters,
-    BOUNDED: tl.constexpr,
-    SQUARE: tl.constexpr,
-    HARD: tl.constexpr,
-    GENTLE: tl.constexpr,
-    STEEP: tl.constexpr,
-    EMULATED: tl.constexpr,
-):
-    """What each sample does to each cluster: its pull ``g_ij``, ``w_ij (1 - u_ij)^m``, and its ``M_s``."""
+    distance, nearest, weight, reference, valid, s, fuzziness, n_clusters, AXIS: tl.constexpr,
+    BOUNDED: tl.constexpr, SQUARE: tl.constexpr, HARD: tl.constexpr, GENTLE: tl.constexpr,
+    STEEP: tl.constexpr, EMULATED: tl.constexpr,
+):  # fmt: skip
+    """What each sample does to each cluster, times its weight: its pull ``g_ij``, and ``w_ij (1 - u_ij)^m``."""
     if BOUNDED:
         degree = degrees(distance, reference, fuzziness, SQUARE)
         attraction, residual = raised(degree, fuzziness, SQUARE), raised(1.0 - degree, fuzziness, SQUARE)
-        divergence = tl.where(valid, attraction * distance + residual * reference, float("inf"))
-        mean, gradient = power_mean(divergence, valid, s, n_clusters, HARD, GENTLE, STEEP, EMULATED)
-        return gradient * attraction, gradient * residual, mean
-    mean, gradient = power_mean(distance, valid, s, n_clusters, HARD, GENTLE, STEEP, EMULATED)
-    return gradient, tl.zeros_like(gradient), mean
+        divergence = tl.where(valid, attraction * distance + residual * reference, LARGEST)
+        smallest = tl.maximum(tl.min(divergence, AXIS), SMALLEST_NORMAL)
+        slope, factor = gradient(divergence, smallest, valid, s, n_clusters, AXIS, HARD, GENTLE, STEEP, EMULATED)
+        slope = tl.where(valid, slope, 0.0) * by_row(factor * weight, AXIS)
+        return slope * attraction, slope * residual
+    else:
+        slope, factor = gradient(distance, nearest, valid, s, n_clusters, AXIS, HARD, GENTLE, STEEP, EMULATED)
+        pull = slope * by_row(factor * weight, AXIS)
+        return pull, tl.zeros_like(pull)

@@ -5,8 +5,8 @@ slot of their own, and the slots are added in float64 in a fixed order: no atomi
 The tiles are few because tensor cores round their sums down.
 
 Features come in planes of sixteen bits, which tensor cores take from shared memory in both directions, as the two
-products of a pass need: a number is the sum of its planes, ``x = x0 + x1`` to 2^-18, in the four bytes of single
-precision. Centroids and pulls are split likewise, and of products of parts those that are rounding are left out.
+products of a pass need: one plane, or two whose sum a number is to 2^-18, in the four bytes of single precision.
+Centroids and pulls are split likewise, and of products of parts those that are rounding are left out.
 """
 
 from __future__ import annotations
@@ -14,70 +14,140 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from powerkmeans.compute.triton.equations import pulls
-from powerkmeans.compute.triton.tiles import distances, in_parts, products, write_tallies
+from powerkmeans.compute.triton.equations import SMALLEST_NORMAL, pulls
+from powerkmeans.compute.triton.tiles import (
+    distances,
+    in_parts,
+    norms_of,
+    product,
+    products,
+    rounded,
+    store,
+    store_wide,
+    write_tallies,
+)
 
 
 @triton.jit
-def fused_pass(
-    tiles, rows, norms, weights, centers, split_centers, center_norms, moments, tallies, n_rows, octets, plane,
-    n_clusters, reference, s, fuzziness, near_share, BOUNDED: tl.constexpr, SQUARE: tl.constexpr,
-    HARD: tl.constexpr, GENTLE: tl.constexpr, STEEP: tl.constexpr, CAREFUL: tl.constexpr,
-    ROW_PARTS: tl.constexpr, PULL_PARTS: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
-    CLUSTERS: tl.constexpr, FLUSH: tl.constexpr, STAGES: tl.constexpr, EMULATED: tl.constexpr,
+def pass_by_rows(
+    tiles, points, norms, weights, rows, centers, center_norms, moments, tallies, n_rows, width, n_clusters,
+    reference, s, fuzziness, near_share, near_bound, scale, BOUNDED: tl.constexpr, SQUARE: tl.constexpr,
+    HARD: tl.constexpr, GENTLE: tl.constexpr, STEEP: tl.constexpr, CAREFUL: tl.constexpr, PARTS: tl.constexpr,
+    KIND: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, CLUSTERS: tl.constexpr, FLUSH: tl.constexpr,
+    STAGES: tl.constexpr, EMULATED: tl.constexpr,
 ):  # fmt: skip
-    """The sums of ``objective.block.block_statistics`` for one view, from centred features.
+    """The sums of ``objective.block.block_statistics`` for one view, from centred features; for few clusters.
 
     tiles : descriptor of ``rows`` as one table, by tiles of (ROWS, COLUMNS)
-    rows : (ROW_PARTS, n_rows, 8 octets) of sixteen bits, ``plane`` numbers apart; eight are read at once
-    centers : (n_clusters, 8 octets)
-    split_centers : (2, COLUMNS, CLUSTERS) of sixteen bits, zero beyond columns and clusters
+    points : descriptor of (COLUMNS, PARTS CLUSTERS) of sixteen bits, the parts of a centroid side by side
+    norms, weights : descriptors of numbers by row
+    rows : (PARTS, n_rows, width) of sixteen bits
+    centers : (n_clusters, width)
     moments : (slots, COLUMNS, CLUSTERS), one slot for FLUSH tiles of a program
-    tallies : (slots, 7, CLUSTERS): mass, scatter, residual, sizes, loss, hard cost, and how many distances have
-        lost digits, which a CAREFUL pass takes from differences instead
+    tallies : (slots, 5, CLUSTERS): mass, scatter, residual, sizes, and of all clusters hard cost and by how much
+        distances fell below what keeps digits, for which a CAREFUL pass takes differences
+    near_bound : share of a row's squared length below which its nearest distance may have lost digits
+    scale : what weights are multiplied by, and so all sums
     """
-    program, column, cluster = tl.program_id(0), tl.arange(0, COLUMNS), tl.arange(0, CLUSTERS)
+    program, cluster = tl.program_id(0), tl.arange(0, CLUSTERS)
     valid = (cluster < n_clusters)[None, :]
-    place = split_centers + column[:, None] * CLUSTERS + cluster[None, :]
-    c0, c1 = tl.load(place), tl.load(place + COLUMNS * CLUSTERS)
-    center_norm = tl.load(center_norms + cluster, mask=cluster < n_clusters, other=float("inf"))
+    both = points.load([0, 0])
+    if PARTS == 2:
+        c0, _ = tl.split(tl.reshape(both, (COLUMNS, CLUSTERS, 2)))
+    center_norm = norms_of(center_norms, n_clusters, CLUSTERS)
     n_tiles, step = tl.cdiv(n_rows, ROWS), tl.num_programs(0)
     for first in tl.range(program, n_tiles, step * FLUSH):
         moment = tl.zeros((COLUMNS, CLUSTERS), tl.float32)
         none, nothing = tl.zeros((ROWS, CLUSTERS), tl.float32), tl.zeros((ROWS,), tl.float32)
-        mass, scatter, residue, sizes, doubtful = none, none, none, none, none
-        loss, hard = nothing, nothing
+        mass, scatter, residue, sizes, hard, doubt = none, none, none, none, nothing, nothing
         for tile in tl.range(first, tl.minimum(first + step * FLUSH, n_tiles), step, num_stages=STAGES):
-            row = tile * ROWS + tl.arange(0, ROWS)
-            there = row < n_rows
-            norm = tl.load(norms + row, mask=there, other=0.0)
-            weight = tl.load(weights + row, mask=there, other=0.0)
+            norm, weight = norms.load([tile * ROWS]), scale * weights.load([tile * ROWS])
             x0 = tiles.load([tile * ROWS, 0])
-            x1 = tiles.load([n_rows + tile * ROWS, 0]) if ROW_PARTS == 2 else x0
-            inner = products(x0, x1, c0, c1, none, ROW_PARTS, 2, EMULATED)
-            distance, near = distances(
-                inner, norm, center_norm, near_share, rows, plane, row, there, centers, octets * 8, n_clusters,
-                CAREFUL, ROW_PARTS, ROWS, COLUMNS, CLUSTERS,
+            if PARTS == 2:
+                x1 = tiles.load([n_rows + tile * ROWS, 0])
+                pair = product(x0, both, tl.zeros((ROWS, 2 * CLUSTERS), tl.float32), EMULATED)
+                high, low = tl.split(tl.reshape(pair, (ROWS, CLUSTERS, 2)))
+                inner = product(x1, c0, none, EMULATED) + (high + low)
+            else:
+                x1, inner = x0, product(x0, both, none, EMULATED)
+            row = tile * ROWS + tl.arange(0, ROWS)
+            distance = distances(
+                inner, norm, center_norm, near_share, rows, n_rows, row, row < n_rows, centers, 0, width, width,
+                n_clusters, CAREFUL, PARTS, ROWS, COLUMNS, CLUSTERS,
             )  # fmt: skip
             nearest = tl.min(distance, 1)
-            pull, residual, mean = pulls(
-                distance, reference, valid, s, fuzziness, n_clusters,
+            pull, residual = pulls(
+                distance, nearest, weight, reference, valid, s, fuzziness, n_clusters, 1,
                 BOUNDED, SQUARE, HARD, GENTLE, STEEP, EMULATED,
             )  # fmt: skip
-            pull *= weight[:, None]
-            g0, g1 = in_parts(pull)
-            if PULL_PARTS == 1:
-                pull = g0.to(tl.float32)
-            moment = products(tl.trans(x0), tl.trans(x1), g0, g1, moment, ROW_PARTS, PULL_PARTS, EMULATED)
-            doubtful += tl.where(near, 1.0, 0.0)
+            scatter += pull * distance
+            if PARTS == 2:
+                g0, g1 = in_parts(pull, KIND, EMULATED)
+            else:
+                g0, pull = rounded(pull, KIND, EMULATED)
+                g1 = g0
+            moment = products(tl.trans(x0), tl.trans(x1), g0, g1, moment, PARTS, PARTS, EMULATED)
             mass += pull
-            scatter += tl.where(valid, pull * distance, 0.0)
             if BOUNDED:
-                residue += residual * weight[:, None]
+                residue += residual
             sizes += tl.where(distance == nearest[:, None], weight[:, None], 0.0)
-            loss += mean * weight
             hard += nearest * weight
+            doubt = tl.maximum(doubt, near_bound * norm - nearest)
         slot = first // step // FLUSH * step + program
-        own = moments + slot.to(tl.int64) * COLUMNS * CLUSTERS + column[:, None] * CLUSTERS + cluster[None, :]
-        tl.store(own, moment)
-        write_tallies(tallies, slot, mass, scatter, residue, sizes, doubtful, loss, hard, CLUSTERS)
+        store(moments + slot.to(tl.int64) * COLUMNS * CLUSTERS, moment, CLUSTERS, COLUMNS, CLUSTERS)
+        write_tallies(
+            tallies, slot, tl.sum(mass, 0), tl.sum(scatter, 0), tl.sum(residue, 0), tl.sum(sizes, 0),
+            tl.sum(hard, 0), tl.max(doubt, 0), CLUSTERS, BOUNDED,
+        )  # fmt: skip
+
+
+@triton.jit
+def pass_by_clusters(
+    tiles, points, norms, weights, center_norms, moments, tallies, n_rows, n_clusters, reference, s, fuzziness,
+    near_bound, scale, BOUNDED: tl.constexpr, SQUARE: tl.constexpr, HARD: tl.constexpr, GENTLE: tl.constexpr,
+    STEEP: tl.constexpr, PARTS: tl.constexpr, KIND: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+    CLUSTERS: tl.constexpr, FLUSH: tl.constexpr, STAGES: tl.constexpr, EMULATED: tl.constexpr,
+):  # fmt: skip
+    """The same for many clusters, which tiles have as their rows: pulls go from product to product in registers.
+
+    points : descriptor of (PARTS CLUSTERS, COLUMNS), by tiles of (CLUSTERS, COLUMNS)
+    moments : (slots, CLUSTERS, COLUMNS)
+    """
+    program, cluster = tl.program_id(0), tl.arange(0, CLUSTERS)
+    valid = (cluster < n_clusters)[:, None]
+    c0 = points.load([0, 0])
+    c1 = points.load([CLUSTERS, 0]) if PARTS == 2 else c0
+    center_norm = norms_of(center_norms, n_clusters, CLUSTERS)
+    n_tiles, step = tl.cdiv(n_rows, ROWS), tl.num_programs(0)
+    for first in tl.range(program, n_tiles, step * FLUSH):
+        moment = tl.zeros((CLUSTERS, COLUMNS), tl.float32)
+        none, hard, doubt = tl.zeros((CLUSTERS,), tl.float32), 0.0, 0.0
+        mass, scatter, residue, sizes = none, none, none, none
+        for tile in tl.range(first, tl.minimum(first + step * FLUSH, n_tiles), step, num_stages=STAGES):
+            norm, weight = norms.load([tile * ROWS]), scale * weights.load([tile * ROWS])
+            x0 = tiles.load([tile * ROWS, 0])
+            x1 = tiles.load([n_rows + tile * ROWS, 0]) if PARTS == 2 else x0
+            inner = tl.zeros((CLUSTERS, ROWS), tl.float32)
+            inner = products(c0, c1, tl.trans(x0), tl.trans(x1), inner, PARTS, PARTS, EMULATED)
+            distance = tl.maximum((norm[None, :] + center_norm[:, None]) - 2.0 * inner, SMALLEST_NORMAL)
+            nearest = tl.min(distance, 0)
+            doubt = tl.maximum(doubt, tl.max(near_bound * norm - nearest, 0))
+            hard += tl.sum(nearest * weight, 0)
+            sizes += tl.sum(tl.where(distance == nearest[None, :], weight[None, :], 0.0), 1)
+            pull, residual = pulls(
+                distance, nearest, weight, reference, valid, s, fuzziness, n_clusters, 0,
+                BOUNDED, SQUARE, HARD, GENTLE, STEEP, EMULATED,
+            )  # fmt: skip
+            if BOUNDED:
+                residue += tl.sum(residual, 1)
+            scatter += tl.sum(pull * distance, 1)
+            if PARTS == 2:
+                g0, g1 = in_parts(pull, KIND, EMULATED)
+            else:
+                g0, pull = rounded(pull, KIND, EMULATED)
+                g1 = g0
+            moment = products(g0, g1, x0, x1, moment, PARTS, PARTS, EMULATED)
+            mass += tl.sum(pull, 1)
+        slot = first // step // FLUSH * step + program
+        store_wide(moments + slot.to(tl.int64) * COLUMNS * CLUSTERS, moment, CLUSTERS, COLUMNS)
+        write_tallies(tallies, slot, mass, scatter, residue, sizes, hard, doubt, CLUSTERS, BOUNDED)

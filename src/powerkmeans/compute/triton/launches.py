@@ -1,94 +1,34 @@
-"""Kernels launched over planes: their shapes, what they are given, and their sums added up."""
+"""Kernels launched over planes, and their sums added up."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from powerkmeans.compute.triton.planes import OCTET, PlaneBlocks, split
-from powerkmeans.objective.block import PassInput
-from powerkmeans.support.install import needed
-from powerkmeans.types import PassStatistics
+import numpy as np
 
-# numbers of centroids that one kernel keeps sums of on the chip, and the most clusters that two take
-FUSED_NUMBERS, MOST_CLUSTERS = 2**12, 2**10
-# rows that tensor cores add up before float64 does: they round down, and this many times
-ROWS_PER_SUM = 2**11
+from powerkmeans.compute.triton import given as known
+from powerkmeans.compute.triton.given import (
+    SMALLEST_HEIGHT,
+    SMALLEST_TILE,
+    Given,
+    RawSums,
+    Shape,
+    added,
+    descriptor,
+    exponents,
+    flags,
+    from_tally,
+    padded,
+    slots_for,
+)
+from powerkmeans.support.tensors import torch_module
+from powerkmeans.types import Array, Float64Array, PassStatistics
+
+# numbers of centroids that a kernel by rows keeps sums of on the chip; columns and clusters of one by clusters;
+# and the most clusters that two kernels take
+FUSED_NUMBERS, FUSED_COLUMNS, FUSED_CLUSTERS, MOST_CLUSTERS = 2**12, 2**8, 2**7, 2**10
 # pulls that the second of two kernels finds in memory: rows times clusters
 PULLS_AT_ONCE = 2**25
-# relative rounding of numbers in two parts
-PARTS_ROUNDING = 2.0**-16
-# exponents beyond which the rounding of fast logarithms near zero shows
-STEEP = -30.0
-# columns of the smallest product that tensor cores have
-SMALLEST_TILE = 16
-
-
-class Shape(NamedTuple):
-    """How a kernel is laid out: rows of a tile, warps, tiles on their way at once, programs for each processor."""
-
-    rows: int
-    warps: int
-    stages: int
-    programs: int = 1
-
-
-@dataclass(frozen=True)
-class Given:
-    """What a pass is given, on the card."""
-
-    inputs: PassInput
-    held: PlaneBlocks
-    centers: Any
-    center_norms: Any
-    pull_parts: int
-    torch: Any
-
-    @property
-    def n_clusters(self) -> int:
-        return int(self.center_norms.shape[0])
-
-    @property
-    def clusters(self) -> int:
-        return padded(self.n_clusters)
-
-    @property
-    def emulated(self) -> bool:
-        return not self.held.planes.is_cuda
-
-    @property
-    def processors(self) -> int:
-        """Multiprocessors of the card; two where there is none, so that more than one program is tried."""
-        if self.emulated:
-            return 2
-        return int(self.torch.cuda.get_device_properties(self.held.planes.device).multi_processor_count)
-
-    def split_centers(self, height: int) -> Any:
-        """The parts of centroids, (2, height, clusters), padded with zeros."""
-        parts = split(self.centers, 2, self.torch)[:, :, : self.centers.shape[1]].transpose(1, 2)
-        result = parts.new_zeros((2, height, self.clusters))
-        result[:, : parts.shape[1], : self.n_clusters] = parts
-        return result
-
-    def numbers(self) -> tuple[Any, ...]:
-        """How samples pull: reference, exponent, fuzziness; and the share below which distances lost digits."""
-        inputs = self.inputs
-        s = -1.0 if inputs.s == -math.inf else inputs.s
-        share = max(inputs.resolution, PARTS_ROUNDING ** (1 / 3))
-        return float(inputs.references[0]), float(s), float(inputs.membership.fuzziness), float(share)
-
-    def flags(self, careful: bool) -> tuple[Any, ...]:
-        """Which equations a kernel is compiled with."""
-        inputs, membership = self.inputs, self.inputs.membership
-        hard = inputs.s == -math.inf
-        kinds = membership.bounded, membership.fuzziness == 2, hard, not hard and inputs.s > -1, inputs.s < STEEP
-        return (*kinds, careful, int(self.held.planes.shape[0]), self.pull_parts)
-
-
-def padded(size: int) -> int:
-    """The size of a tile that holds so many: a power of two."""
-    return max(SMALLEST_TILE, 1 << (size - 1).bit_length())
 
 
 def run(given: Given) -> PassStatistics:
@@ -97,63 +37,104 @@ def run(given: Given) -> PassStatistics:
     Which kernel begins is what the last pass needed; which one tells the sums is up to this pass alone.
     """
     held = given.held
-    moment, tally = _sums(given, held.careful)
-    doubtful = bool(tally[6].sum().item())
+    sums = _sums(given, held.careful)
+    doubtful = bool(sums.doubt > 0)
     if doubtful != held.careful:
-        moment, tally = _sums(given, careful=doubtful)
+        sums = _sums(given, careful=doubtful)
     held.careful = doubtful
-    mass, scatter, residual, sizes = (row[: given.n_clusters] for row in tally[:4])
+    return _statistics(given, sums)
+
+
+def _statistics(given: Given, sums: RawSums) -> PassStatistics:
+    """Sums in the units of features and weights; the loss is ``sum_jl alpha_l D_jl + alpha_l eta_l R_jl``.
+
+    ``M_s`` is homogeneous, so it is its gradient times what it is taken of.
+    """
+    held, inputs, weights = given.held, given.inputs, given.weight_scale
+    mass, scatter, residual = np.moveaxis(sums.by_view / weights, 1, 0).transpose(0, 2, 1)
+    scatter = scatter / held.scale**2
+    views = zip(held.starts, held.widths, strict=True)
+    moment = np.concatenate([sums.moment[:, start : start + width] for start, width in views], axis=1)
     return PassStatistics(
-        mass=mass[:, None],
-        moment=moment,
-        scatter=scatter[:, None],
-        residual=residual[:, None],
-        sizes=sizes,
-        loss=tally[4].sum(),
-        hard_cost=tally[5].sum(),
+        mass=mass,
+        moment=moment / (held.scale * weights),
+        scatter=scatter,
+        residual=residual,
+        sizes=sums.sizes / weights,
+        loss=np.sum(scatter @ np.array(inputs.view_weights) + residual @ np.array(inputs.references)),
+        hard_cost=np.asarray(sums.hard_cost / (held.scale**2 * weights)),
     )
 
 
-def _sums(given: Given, careful: bool) -> tuple[Any, Any]:
+def _sums(given: Given, careful: bool) -> RawSums:
     columns = padded(int(given.held.planes.shape[2]))
-    fits = columns <= 256 and columns * given.clusters <= FUSED_NUMBERS
-    moment, tally = (_fused if fits else _staged)(given, careful)
-    return moment.T[: given.n_clusters, : given.held.n_columns], tally
+    if given.plain and columns <= FUSED_COLUMNS and columns * given.clusters <= FUSED_NUMBERS:
+        return _by_rows(given, careful)
+    few = columns <= FUSED_COLUMNS and given.n_clusters <= FUSED_CLUSTERS
+    return _by_clusters(given) if given.plain and few and not careful else _staged(given, careful)
 
 
-def _descriptor(table: Any, *tile: int) -> Any:
-    tools = needed("triton.tools.tensor_descriptor", "gpu")
-    return tools.TensorDescriptor(table, list(table.shape), list(table.stride()), list(tile))
-
-
-def _fused_shape(columns: int, parts: int) -> Shape:
+def _by_rows_shape(columns: int, clusters: int, parts: int) -> Shape:
+    if clusters > SMALLEST_TILE:
+        return Shape(64, 4, 3, 2)
     if columns <= 64:
-        return Shape(128, 4, 3, 4)
-    return Shape(64, 4, 3, 2) if parts == 2 else Shape(128, 8, 3)
+        return Shape(128, 4, 3, 4) if parts == 1 else Shape(64, 4, 4, 6)
+    return Shape(64, 4, 3, 1 if columns * parts > 256 else 2)
 
 
-def _fused(given: Given, careful: bool) -> tuple[Any, Any]:
-    from powerkmeans.compute.triton.fused import fused_pass  # noqa: PLC0415 - compiled on the way
+def _by_rows(given: Given, careful: bool) -> RawSums:
+    from powerkmeans.compute.triton.fused import pass_by_rows  # noqa: PLC0415 - compiled on the way
 
-    held, torch = given.held, given.torch
+    held, clusters = given.held, given.clusters
     parts, n_rows, width = held.planes.shape
-    columns, clusters = padded(width), given.clusters
-    shape = _fused_shape(columns, parts)
-    programs = given.processors * shape.programs
-    flush = ROWS_PER_SUM // shape.rows
-    slots = -(-n_rows // (shape.rows * flush * programs)) * programs
-    zeros = {"dtype": torch.float32, "device": held.planes.device}
-    moments = torch.zeros((slots, columns, clusters), **zeros)
-    tallies = torch.zeros((slots, 7, clusters), **zeros)
-    fused_pass[(programs,)](
-        _descriptor(held.planes.view(-1, width), shape.rows, columns),
-        held.planes, held.norms, held.weight, given.centers, given.split_centers(columns), given.center_norms,
-        moments, tallies, n_rows, width // OCTET, held.planes.stride(0), given.n_clusters,
-        *given.numbers(), *given.flags(careful),
-        shape.rows, columns, clusters, flush, shape.stages, given.emulated,
-        num_warps=shape.warps,
+    columns = padded(width)
+    shape = _by_rows_shape(columns, clusters, parts)
+    slots = slots_for(held.planes, n_rows, parts, shape, columns * clusters, clusters)
+    centers = given.side_by_side()
+    pieces = given.split_centers(centers)
+    points = np.zeros((columns, clusters, parts), dtype=np.float32)
+    points[:width, : given.n_clusters] = pieces.transpose(2, 1, 0)
+    squares = given.there(np.ascontiguousarray(given.squares(pieces)[0]))
+    pass_by_rows[(slots.programs,)](
+        descriptor(held.planes.view(-1, width), shape.rows, columns),
+        descriptor(given.in_sixteen_bits(points).view(columns, -1), columns, clusters * parts),
+        descriptor(held.norms[0], shape.rows), descriptor(held.weight, shape.rows), held.planes,
+        given.there(centers) if careful else held.norms, squares, slots.moments, slots.tallies, n_rows, width,
+        given.n_clusters, given.reference, *exponents(given.inputs), given.near_share, given.near_bound,
+        given.weight_scale, *flags(given.inputs), careful, parts, given.kind, shape.rows, columns, clusters,
+        slots.flush, shape.stages, given.emulated, num_warps=shape.warps,
     )  # fmt: skip
-    return moments.sum(0, dtype=torch.float64), tallies.sum(0, dtype=torch.float64)
+    moment, tally = slots.sums()
+    return from_tally(moment.reshape(columns, clusters).T, tally, given.n_clusters)
+
+
+def _by_clusters_shape(clusters: int, parts: int) -> Shape:
+    if clusters <= SMALLEST_HEIGHT:
+        return Shape(64, 4, 2, 2) if parts == 1 else Shape(32, 4, 2)
+    return Shape(64, 8, 3) if parts == 1 else Shape(32, 8, 2)
+
+
+def _by_clusters(given: Given) -> RawSums:
+    from powerkmeans.compute.triton.fused import pass_by_clusters  # noqa: PLC0415 - compiled on the way
+
+    held, clusters = given.held, padded(given.n_clusters, SMALLEST_HEIGHT)
+    parts, n_rows, width = held.planes.shape
+    columns, shape = padded(width), _by_clusters_shape(clusters, parts)
+    slots = slots_for(held.planes, n_rows, parts, shape, columns * clusters, clusters)
+    pieces = given.split_centers(given.side_by_side())
+    points = np.zeros((parts, clusters, columns), dtype=np.float32)
+    points[:, : given.n_clusters, :width] = pieces
+    pass_by_clusters[(slots.programs,)](
+        descriptor(held.planes.view(-1, width), shape.rows, columns),
+        descriptor(given.in_sixteen_bits(points).view(-1, columns), clusters, columns),
+        descriptor(held.norms[0], shape.rows), descriptor(held.weight, shape.rows),
+        given.there(np.ascontiguousarray(given.squares(pieces)[0])), slots.moments, slots.tallies, n_rows,
+        given.n_clusters, given.reference, *exponents(given.inputs), given.near_bound,
+        given.weight_scale, *flags(given.inputs), parts, given.kind, shape.rows, columns, clusters,
+        slots.flush, shape.stages, given.emulated, num_warps=shape.warps,
+    )  # fmt: skip
+    moment, tally = slots.sums()
+    return from_tally(moment.reshape(clusters, columns), tally, given.n_clusters)
 
 
 def _staged_shapes(clusters: int, width: int) -> tuple[Shape, int, Shape, int]:
@@ -167,36 +148,70 @@ def _staged_shapes(clusters: int, width: int) -> tuple[Shape, int, Shape, int]:
     return Shape(rows, 8, 1), min(narrow, wide), Shape(64, 8, 2), wide
 
 
-def _staged(given: Given, careful: bool) -> tuple[Any, Any]:
+class ViewTables(NamedTuple):
+    """Where views are: ranges of columns, their numbers, and centroids by views, each from the start of a tile."""
+
+    ranges: Any
+    numbers: Any
+    points: Any
+    height: int
+
+
+def _view_tables(given: Given, pieces: Array, narrow: int) -> ViewTables:
+    held = given.held
+    ends = [*held.starts[1:], int(held.planes.shape[2])]
+    heights = [-(-(end - start) // narrow) * narrow for start, end in zip(held.starts, ends, strict=True)]
+    height = sum(heights)
+    points = np.zeros((given.parts, height, given.clusters), dtype=np.float32)
+    ranges, row = [], 0
+    for start, end, tall in zip(held.starts, ends, heights, strict=True):
+        points[:, row : row + end - start, : given.n_clusters] = pieces[:, :, start:end].transpose(0, 2, 1)
+        ranges.append((start, end, row))
+        row += tall
+    shares = zip(given.inputs.view_weights, given.inputs.references, strict=True)
+    scaled = [(weight, reference * held.scale**2) for weight, reference in shares]
+    first, second = given.there(np.array(ranges, dtype=np.int32)), given.there(np.array(scaled, dtype=np.float32))
+    return ViewTables(first, second, given.in_sixteen_bits(points).view(-1, given.clusters), height)
+
+
+def _staged(given: Given, careful: bool) -> RawSums:
     from powerkmeans.compute.triton.staged import pulled_rows, row_pulls  # noqa: PLC0415 - compiled on the way
 
-    held, torch, clusters = given.held, given.torch, given.clusters
+    held, torch, clusters, n_views = given.held, torch_module(), given.clusters, given.n_views
     parts, n_rows, width = held.planes.shape
     first, narrow, second, wide = _staged_shapes(clusters, width)
-    height = -(-width // wide) * wide
-    count = min(PULLS_AT_ONCE // clusters, -(-n_rows // ROWS_PER_SUM) * ROWS_PER_SUM)
-    shares, tile = -(-count // ROWS_PER_SUM), min(128, clusters)
-    zeros = {"dtype": torch.float32, "device": held.planes.device}
-    moments = torch.zeros((shares, height, clusters), **zeros)
-    tallies = torch.zeros((count // first.rows, 7, clusters), **zeros)
-    pulled = torch.zeros((given.pull_parts * count, clusters), dtype=torch.bfloat16, device=held.planes.device)
-    flat, points = held.planes.view(-1, width), given.split_centers(height).view(-1, clusters)
+    height, per_sum = -(-width // wide) * wide, known.ROWS_PER_SUM[2]
+    count = min(PULLS_AT_ONCE // clusters, -(-n_rows // per_sum) * per_sum)
+    shares, tile = -(-count // per_sum), min(128, clusters)
+    device = held.planes.device
+    moments = torch.zeros((shares, height, clusters), dtype=torch.float32, device=device)
+    tallies = torch.zeros((count // first.rows, 3 * n_views + 2, clusters), dtype=torch.float32, device=device)
+    pulled = torch.zeros((parts * count, clusters), dtype=held.planes.dtype, device=device)
+    flat, centers = held.planes.view(-1, width), given.side_by_side()
+    pieces = given.split_centers(centers)
+    tables, squares = _view_tables(given, pieces, narrow), given.there(np.ascontiguousarray(given.squares(pieces)))
+    centers = given.there(centers)
+    covers = held.norms if held.covers is None else held.covers
     moment, tally = moments[0].double(), tallies[0].double()
     for start in range(0, n_rows, count):
-        end = min(start + count, n_rows)
         row_pulls[(count // first.rows,)](
-            _descriptor(flat, first.rows, narrow), _descriptor(points, narrow, clusters),
-            held.planes, held.norms, held.weight, given.centers, given.center_norms, pulled, tallies,
-            start, end, n_rows, count, width // OCTET, held.planes.stride(0), height, given.n_clusters,
-            *given.numbers(), *given.flags(careful), first.rows, narrow, clusters, first.stages, given.emulated,
-            num_warps=first.warps,
+            descriptor(flat, first.rows, narrow), descriptor(tables.points, narrow, clusters),
+            held.planes, held.norms, held.weight, covers, centers, squares, tables.ranges, tables.numbers,
+            pulled, tallies, start, min(start + count, n_rows), n_rows, count, width,
+            tables.height, n_views, given.n_clusters, *exponents(given.inputs), given.near_share, given.near_bound,
+            given.weight_scale, *flags(given.inputs), careful, held.covers is not None, n_views > 1, parts,
+            given.kind, first.rows, narrow, clusters, first.stages, given.emulated, num_warps=first.warps,
         )  # fmt: skip
         pulled_rows[(height // wide, clusters // tile, shares)](
-            _descriptor(flat, second.rows, wide), _descriptor(pulled, second.rows, tile),
-            moments, start, n_rows, count, ROWS_PER_SUM, height, clusters,
-            parts, given.pull_parts, second.rows, wide, tile, second.stages, given.emulated,
-            num_warps=second.warps,
+            descriptor(flat, second.rows, wide), descriptor(pulled, second.rows, tile),
+            moments, start, n_rows, count, per_sum, height, clusters,
+            parts, second.rows, wide, tile, second.stages, given.emulated, num_warps=second.warps,
         )  # fmt: skip
-        moment += moments.sum(0, dtype=torch.float64)
+        moment += added(moments.view(shares, -1)).view(height, clusters)
         tally += tallies.sum(0, dtype=torch.float64)
-    return moment, tally
+    return _from_views(moment.T[: given.n_clusters].cpu().numpy(), tally.cpu().numpy(), n_views, given.n_clusters)
+
+
+def _from_views(moment: Float64Array, tally: Float64Array, n_views: int, n_clusters: int) -> RawSums:
+    by_view = tally[: 3 * n_views, :n_clusters].reshape(n_views, 3, n_clusters)
+    return RawSums(moment, by_view, tally[-2, :n_clusters], tally[-1, 0], tally[-1, 1])

@@ -1,24 +1,22 @@
-"""The pass on a card, and what it takes: one view in single precision, held on the device."""
+"""The pass on a card, and what it takes: views in single precision, held on the device."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from typing import Any, ClassVar
 
-import numpy as np
-
 from powerkmeans.compute.native.compiled import is_graph
-from powerkmeans.compute.triton.launches import MOST_CLUSTERS, Given, run
-from powerkmeans.compute.triton.planes import OCTET, PlaneBlocks
+from powerkmeans.compute.triton.given import Given, within_range
+from powerkmeans.compute.triton.launches import MOST_CLUSTERS, run
+from powerkmeans.compute.triton.planes import PlaneBlocks
+from powerkmeans.compute.triton.raw import MOST_CLUSTERS as RAW_CLUSTERS
+from powerkmeans.compute.triton.raw import RawRows, raw_rows, run_raw
 from powerkmeans.compute.triton.search import CardSearch
-from powerkmeans.objective.block import PassInput
+from powerkmeans.objective.block import PassInput, block_statistics
 from powerkmeans.objective.membership import Fuzzy, Possibilistic
-from powerkmeans.support.tensors import torch_module
 from powerkmeans.types import Engine, FeatureMap, PassStatistics
 
-# planes of features and parts of pulls, by the precision that users ask for
-PARTS = {"float32": (2, 2), "tf32": (2, 1), "bfloat16": (1, 1)}
 _MEMBERSHIPS = (Fuzzy, Possibilistic)
 
 
@@ -36,19 +34,15 @@ class TritonPass:
 
     def takes(self, engine: Engine, inputs: PassInput) -> bool:
         """Whether there are kernels for such a pass."""
-        if not isinstance(_held(engine), PlaneBlocks) or inputs.view_weights != (1.0,):
+        held = _held(engine)
+        if not isinstance(held, PlaneBlocks) or type(inputs.membership) not in _MEMBERSHIPS:
             return False
-        return type(inputs.membership) in _MEMBERSHIPS and inputs.center_norms[0].shape[0] <= MOST_CLUSTERS
+        return inputs.center_norms[0].shape[0] <= MOST_CLUSTERS and within_range(held, inputs)
 
     def run(self, engine: Engine, inputs: PassInput) -> PassStatistics:
         held = _held(engine)
         assert isinstance(held, PlaneBlocks)
-        centers = np.ascontiguousarray(inputs.projections[0].T / -2)
-        padded = np.pad(centers, ((0, 0), (0, -centers.shape[1] % OCTET)))
-        points, norms = self.executor.place((padded, np.ascontiguousarray(inputs.center_norms[0][:, 0])))
-        sums = run(Given(inputs, held, points, norms, PARTS[self.executor.precision][1], torch_module()))
-        fetched: PassStatistics = self.executor.fetch(sums)
-        return fetched
+        return run(Given(inputs, held))
 
     def answered(self, engine: Engine, function: Any, inputs: PassInput) -> None:
         """What is told of rows is told by the equations as written."""
@@ -63,6 +57,44 @@ class TritonPass:
         if not is_graph(feature_map):
             return feature_map
         return replace(feature_map, base=replace(feature_map.base, search=self.search))
+
+
+@dataclass(frozen=True)
+class RawPass:
+    """The same from raw rows, where Fourier features are not held: they are made a tile at a time.
+
+    known : the rows once they were looked at, and None once their distances had lost digits in a pass
+    """
+
+    executor: Any
+    known: list[RawRows | None] = field(default_factory=list, compare=False, repr=False)
+    name: ClassVar[str] = "Triton"
+
+    def takes(self, engine: Engine, inputs: PassInput) -> bool:
+        """Whether features are made on the way, and the kernel makes such features of such rows."""
+        if engine.stored or type(inputs.membership) not in _MEMBERSHIPS:
+            return False
+        if inputs.center_norms[0].shape[0] > RAW_CLUSTERS or any(inputs.dual):
+            return False
+        if not self.known:
+            self.known.append(raw_rows(engine, self.executor.planes, self.executor.place))
+        return self.known[-1] is not None and within_range(self.known[-1], inputs)
+
+    def run(self, engine: Engine, inputs: PassInput) -> PassStatistics:
+        rows = self.known[-1]
+        assert rows is not None
+        sums = run_raw(rows, inputs)
+        if sums is None:
+            self.known.append(None)
+            return engine.fold(block_statistics, inputs)
+        return sums
+
+    def answered(self, engine: Engine, function: Any, inputs: PassInput) -> None:
+        """What is told of rows is told by the equations as written."""
+
+    def accelerated(self, feature_map: FeatureMap) -> FeatureMap:
+        """As it is: features that are asked for are made by PyTorch."""
+        return feature_map
 
 
 def _held(engine: Engine) -> Any:

@@ -1,0 +1,249 @@
+"""What kernels over planes are given, and where they write."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from powerkmeans.compute.triton.planes import PlaneBlocks, Storage
+from powerkmeans.objective.block import PassInput
+from powerkmeans.support.install import needed
+from powerkmeans.support.tensors import torch_module
+from powerkmeans.types import Array, Float64Array
+
+# rows that tensor cores add up before float64 does, by the number of planes: they round down, and this many times
+ROWS_PER_SUM = {1: 2**13, 2: 2**11}
+# relative rounding of products of numbers in one part, which are exact, and in two
+PRODUCT_ROUNDING = {1: 2.0**-22, 2: 2.0**-16}
+# groups of slots that are added apart, and numbers of a slot that a program adds
+SLOT_GROUPS, SLOT_WIDTH = 64, 256
+# exponents beyond which the rounding of fast logarithms near zero shows
+STEEP = -30.0
+# columns of the smallest product that tensor cores have, and clusters where these are its rows
+SMALLEST_TILE, SMALLEST_HEIGHT = 16, 64
+# where the largest pull is put in the range of ``float16``, and how far below it others may be, as powers of two
+HALF_TOP, HALF_SPREAD = 15, 14
+
+
+class Shape(NamedTuple):
+    """How a kernel is laid out: rows of a tile, warps, tiles on their way at once, programs for each processor."""
+
+    rows: int
+    warps: int
+    stages: int
+    programs: int = 1
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a pass is given: rows on a card, and centroids, which are few and are made ready in NumPy."""
+
+    inputs: PassInput
+    held: PlaneBlocks
+
+    @property
+    def n_clusters(self) -> int:
+        return int(self.inputs.center_norms[0].shape[0])
+
+    @property
+    def parts(self) -> int:
+        return self.held.storage.parts
+
+    @property
+    def clusters(self) -> int:
+        return padded(self.n_clusters)
+
+    @property
+    def n_views(self) -> int:
+        return len(self.held.widths)
+
+    @property
+    def plain(self) -> bool:
+        """Whether there is one view, and all rows have it."""
+        return self.n_views == 1 and self.held.covers is None
+
+    @property
+    def emulated(self) -> bool:
+        return not self.held.planes.is_cuda
+
+    @property
+    def kind(self) -> Any:
+        """The type of planes in Triton's words."""
+        return getattr(needed("triton.language", "gpu"), self.held.storage.kind)
+
+    def there(self, table: Array) -> Any:
+        """A table on the card."""
+        return torch_module().from_numpy(table).to(self.held.planes.device)
+
+    def in_sixteen_bits(self, table: Array) -> Any:
+        """The same in the type of planes."""
+        return self.there(table).to(self.held.planes.dtype)
+
+    def side_by_side(self) -> Array:
+        """Centroids as features are held, (k, columns of all views padded)."""
+        result = np.zeros((self.n_clusters, self.held.planes.shape[2]), dtype=np.float32)
+        for start, projection in zip(self.held.starts, self.inputs.projections, strict=True):
+            result[:, start : start + projection.shape[0]] = projection.T * (-self.held.scale / 2)
+        return result
+
+    def split_centers(self, points: Array) -> Array:
+        """The parts of centroids that are given side by side, (parts, k, columns), in single precision."""
+        high = torch_module().from_numpy(points).to(self.held.planes.dtype).float().numpy()
+        return high[None] if self.parts == 1 else np.stack([high, points - high])
+
+    def squares(self, pieces: Array) -> Array:
+        """Squared lengths of centroids, (L, k): of single parts as they are rounded, so distances are to these."""
+        if self.parts == 2:
+            return np.concatenate(self.inputs.center_norms, axis=1).T * np.float32(self.held.scale**2)
+        ends = [*self.held.starts[1:], pieces.shape[2]]
+        views = [pieces[0, :, start:end] for start, end in zip(self.held.starts, ends, strict=True)]
+        return np.stack([np.vecdot(view, view) for view in views])
+
+    @property
+    def near_share(self) -> float:
+        """The share of squared lengths below which a distance has lost digits."""
+        return float(max(self.inputs.resolution, PRODUCT_ROUNDING[self.parts] ** (1 / 3)))
+
+    @property
+    def near_bound(self) -> float:
+        return near_bound(self.near_share)
+
+    @property
+    def reference(self) -> float:
+        """``eta`` of a single view, in the units of what is held."""
+        return float(self.inputs.references[0]) * self.held.scale**2
+
+    @property
+    def weight_scale(self) -> float:
+        return weight_scale(self.held, self.inputs)
+
+
+def near_bound(sigma: float) -> float:
+    """The share of a row's squared length, at least, below which a distance is that has lost digits.
+
+    If ``||x - c||^2 < sigma (||x||^2 + ||c||^2)``, then ``||c|| <= (1 + delta) ||x||`` with
+    ``delta^2 = sigma (1 + (1 + delta)^2)``.
+    """
+    delta = (sigma + math.sqrt(sigma**2 + 2 * sigma * (1 - sigma))) / (1 - sigma)
+    return sigma * (1 + (1 + delta) ** 2)
+
+
+def exponents(inputs: PassInput) -> tuple[float, float]:
+    """How samples pull: exponent and fuzziness."""
+    return -1.0 if inputs.s == -math.inf else float(inputs.s), float(inputs.membership.fuzziness)
+
+
+def flags(inputs: PassInput) -> tuple[bool, ...]:
+    """Which equations a kernel is compiled with."""
+    membership, hard = inputs.membership, inputs.s == -math.inf
+    return membership.bounded, membership.fuzziness == 2, hard, not hard and inputs.s > -1, inputs.s < STEEP
+
+
+def steepest_pull(inputs: PassInput) -> float:
+    """The logarithm to base two of the largest pull there can be: of ``k^(-1/s)``."""
+    if inputs.s == -math.inf:
+        return 0.0
+    return -math.log2(inputs.center_norms[0].shape[0]) / inputs.s
+
+
+class Weighted(Protocol):
+    """Rows and how they are held: the heaviest weight, and what they weigh on average."""
+
+    @property
+    def storage(self) -> Storage: ...
+    @property
+    def heaviest(self) -> float: ...
+    @property
+    def mean_weight(self) -> float: ...
+
+
+def weight_scale(held: Weighted, inputs: PassInput) -> float:
+    """What weights are multiplied by so that pulls are in the range of the type they are multiplied in."""
+    if held.storage.kind != "float16":
+        return 1.0
+    return 2.0 ** math.floor(HALF_TOP - math.log2(held.heaviest) - steepest_pull(inputs))
+
+
+def within_range(held: Weighted, inputs: PassInput) -> bool:
+    """Whether pulls are then in that range, and few so small that they lose digits."""
+    if held.storage.kind != "float16":
+        return True
+    return math.log2(held.heaviest / held.mean_weight) + steepest_pull(inputs) <= HALF_SPREAD
+
+
+def padded(size: int, least: int = SMALLEST_TILE) -> int:
+    """The size of a tile that holds so many: a power of two."""
+    return max(least, 1 << (size - 1).bit_length())
+
+
+class RawSums(NamedTuple):
+    """What kernels leave, in float64.
+
+    moment : (k, columns of all views padded)
+    by_view : (L, 3, k): mass, scatter and residual
+    """
+
+    moment: Float64Array
+    by_view: Float64Array
+    sizes: Float64Array
+    hard_cost: float
+    doubt: float
+
+
+class Slots(NamedTuple):
+    """Where programs write: how many there are, tiles of a slot, and the tables of sums."""
+
+    programs: int
+    flush: int
+    moments: Any
+    tallies: Any
+
+    def sums(self) -> tuple[Float64Array, Float64Array]:
+        """Both tables added up in float64, in their order, brought here."""
+        moments, tallies = added(self.moments), self.tallies.sum(0, dtype=torch_module().float64)
+        return moments.cpu().numpy(), tallies.cpu().numpy()
+
+
+def slots_for(rows: Any, n_rows: int, parts: int, shape: Shape, size: int, clusters: int) -> Slots:
+    """Slots of ``size`` numbers on the device of ``rows``: as many as programs will write."""
+    torch = torch_module()
+    programs = _processors(rows.device, torch) * shape.programs
+    flush = max(1, ROWS_PER_SUM[parts] // shape.rows)
+    n_tiles = -(-n_rows // shape.rows)
+    whole = (n_tiles - 1) // (flush * programs)
+    count = whole * programs + min(programs, n_tiles - whole * flush * programs)
+    empty = {"dtype": torch.float32, "device": rows.device}
+    # residuals are written by memberships that have them
+    return Slots(programs, flush, torch.empty((count, size), **empty), torch.zeros((count, 5, clusters), **empty))
+
+
+def added(slots: Any) -> Any:
+    """The sum of slots in float64: of groups of them by a kernel that copies nothing, then of these."""
+    from powerkmeans.compute.triton.adding import add_slots  # noqa: PLC0415 - compiled on the way
+
+    count, size = slots.shape
+    groups = min(count, SLOT_GROUPS)
+    sums = slots.new_empty((groups, size), dtype=torch_module().float64)
+    add_slots[(-(-size // SLOT_WIDTH), groups)](slots, sums, count, size, SLOT_WIDTH, num_warps=4)
+    return sums.sum(0)
+
+
+def _processors(device: Any, torch: Any) -> int:
+    """Multiprocessors of a card; two where there is none, so that more than one program is tried."""
+    return int(torch.cuda.get_device_properties(device).multi_processor_count) if device.type == "cuda" else 2
+
+
+def from_tally(moment: Float64Array, tally: Float64Array, n_clusters: int) -> RawSums:
+    """Sums of one view as kernels over slots leave them."""
+    return RawSums(
+        moment[:n_clusters], tally[None, :3, :n_clusters], tally[3, :n_clusters], tally[4, 0], tally[4, 1]
+    )
+
+
+def descriptor(table: Any, *tile: int) -> Any:
+    """What the card copies tiles of a table by."""
+    tools = needed("triton.tools.tensor_descriptor", "gpu")
+    return tools.TensorDescriptor(table, list(table.shape), list(table.stride()), list(tile))
