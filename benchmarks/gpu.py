@@ -50,9 +50,6 @@ from powerkmeans.features.maps.identity import IdentityMap
 from powerkmeans.objective.block import PassInput, block_statistics, prepare
 from powerkmeans.objective.membership import Fuzzy, Possibilistic
 from powerkmeans.sources.tensors import TensorSource
-from powerkmeans.objective.block import PassInput, block_statistics, prepare
-from powerkmeans.objective.membership import Fuzzy, Possibilistic
-from powerkmeans.sources.tensors import TensorSource
 from powerkmeans.support.tensors import torch_module
 from powerkmeans.types import Block, Parameters, Problem, Views
 
