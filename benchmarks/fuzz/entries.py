@@ -193,6 +193,9 @@ OWN_KINDS: dict[tuple[str, str], Kind] = {
     ("NumpyOptions", "kernel"): words("auto", "numpy", "compiled"),
     ("DaskOptions", "kernel"): words("auto", "numpy", "compiled"),
     ("DaskOptions", "memory_budget"): count(0, None, valid=(0, 2**40)),
+    ("DaskOptions", "worker"): Kind(
+        lambda v: not (v is None or isinstance(v, TorchOptions)), (None, TorchOptions(device="cpu"))
+    ),
     ("TorchOptions", "precision"): words("float32", "tf32", "bfloat16"),
     ("TorchOptions", "kernel"): words("auto", "torch"),
     ("TorchOptions", "memory_budget"): count(0, None, valid=(0, 2**40)),

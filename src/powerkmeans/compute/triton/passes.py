@@ -42,7 +42,8 @@ class TritonPass:
     def run(self, engine: Engine, inputs: PassInput) -> PassStatistics:
         held = _held(engine)
         assert isinstance(held, PlaneBlocks)
-        return run(Given(inputs, held))
+        with self.executor.current():
+            return run(Given(inputs, held))
 
     def answered(self, engine: Engine, function: Any, inputs: PassInput) -> None:
         """What is told of rows is told by the equations as written."""
@@ -83,7 +84,8 @@ class RawPass:
     def run(self, engine: Engine, inputs: PassInput) -> PassStatistics:
         rows = self.known[-1]
         assert rows is not None
-        sums = run_raw(rows, inputs)
+        with self.executor.current():
+            sums = run_raw(rows, inputs)
         if sums is None:
             self.known.append(None)
             return engine.fold(block_statistics, inputs)

@@ -126,8 +126,8 @@ class Measure:
         """Distances of dense rows to some landmarks each, (b, c), by differences: near ones keep digits."""
         if self.xp is not np and self.landmarks.n_views == 1:  # launches are what costs
             step = max(1, _DIFFERENCES // (chosen.shape[1] * rows.shape[1]))
-            starts = range(0, rows.shape[0], step)
-            parts = [self._to_several(rows[i : i + step, :], chosen[i : i + step, :]) for i in starts]
+            pieces = (slice(i, min(i + step, rows.shape[0])) for i in range(0, rows.shape[0], step))
+            parts = [self._to_several(rows[piece, :], chosen[piece, :]) for piece in pieces]
             return self.xp.concat(parts, axis=0)
         ranks = [self._to_one(rows, chosen[:, rank]) for rank in range(chosen.shape[1])]
         return self.xp.stack(ranks, axis=1)
