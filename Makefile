@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(abspath $(VENV))/bytecode
 endif
 
-.PHONY: demo test test-cluster test-torch test-studies test-processors test-emulated test-sanitized test-threadpoolctl test-versions test-nasty test-states mutants fuzz soak kills audit lint format bench bench-processors bench-speedups bench-ablation bench-scaling bench-cluster bench-startup bench-peers bench-starts bench-noise bench-noise-columns bench-graph bench-neighbors bench-graph-rules bench-map-scaling bench-raw bench-profile bench-choose-k bench-report bench-separation noise study theorems paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures docs dist wheels wheels-test dist-test clean help
+.PHONY: demo test test-more test-cluster test-torch test-studies test-processors test-emulated test-sanitized test-threadpoolctl test-versions test-nasty test-states mutants fuzz soak kills audit lint format bench bench-processors bench-speedups bench-ablation bench-scaling bench-cluster bench-startup bench-peers bench-starts bench-noise bench-noise-columns bench-graph bench-neighbors bench-graph-rules bench-map-scaling bench-raw bench-profile bench-choose-k bench-report bench-separation noise study theorems paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures docs dist wheels wheels-test dist-test clean help
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -60,9 +60,16 @@ demo: $(VENV)/.demo  ## cluster views of the handwritten digits, clean and spoil
 # neighbouring tests share fitted models, so they stay in one job until the other has nothing left
 jobs = --numprocesses $(JOBS) --dist worksteal
 
+# what takes minutes, and what few changes can break
+MORE := tests/report tests/plotting tests/properties/test_nasty.py tests/properties/test_states.py
+ELSEWHERE := tests/engines tests/cluster tests/studies tests/tensors tests/cards $(MORE)
+
 test: $(VENV)/.run  ## the tests of the library
 	$(call threads,2) $(BIN)/python -m pytest $(jobs) --quiet tests/engines
-	$(call threads,1) $(BIN)/python -m pytest $(jobs) --quiet --ignore=tests/engines --ignore=tests/cluster --ignore=tests/studies --ignore=tests/tensors --ignore=tests/cards
+	$(call threads,1) $(BIN)/python -m pytest $(jobs) --quiet $(addprefix --ignore=,$(ELSEWHERE))
+
+test-more: $(VENV)/.run  ## the report, in a browser too, pictures, nasty data and calls in any order
+	$(call threads,1) $(BIN)/python -m pytest $(jobs) --quiet $(MORE)
 
 test-cluster: $(VENV)/.run  ## rows that Dask has, and a real cluster of two worker processes: killed, joined, emptied
 	$(call threads,1) $(BIN)/python -m pytest --quiet tests/cluster

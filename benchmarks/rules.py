@@ -226,6 +226,8 @@ _RARE = "bounds work on data that no set here has"
 GUARDS: dict[str, str] = {
     "features.averages._NOBODY": "a mark, no number",
     "features.graph.agreement.COMPARED_ROWS": _SPEED,
+    "features.graph.distances._DIFFERENCES": _SPEED,
+    "features.graph.neighbours.CARD_NUMBERS": _SPEED,
     "features.graph.neighbours.DEVICE_NUMBERS": _SPEED,
     "support.tensors._PROCESSOR": "a mark, no number",
     **{f"fitting.checkpoints.{name}": _SPEED for name in ("ITERATIONS", "SECONDS", "KIND", "VERSION", "_WITHOUT")},
