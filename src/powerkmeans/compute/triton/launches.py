@@ -38,10 +38,12 @@ def run(given: Given) -> PassStatistics:
     """
     held = given.held
     sums = _sums(given, held.careful)
-    doubtful = bool(sums.doubt > 0)
-    if doubtful != held.careful:
-        sums = _sums(given, careful=doubtful)
-    held.careful = doubtful
+    if held.careful and not sums.doubt > 0:
+        plain = _sums(given, careful=False)
+        held.careful = bool(plain.doubt > 0)  # which rounds otherwise, and has the last word
+        sums = sums if held.careful else plain
+    elif sums.doubt > 0 and not held.careful:
+        held.careful, sums = True, _sums(given, careful=True)
     return _statistics(given, sums)
 
 
