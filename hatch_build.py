@@ -92,4 +92,5 @@ def index_page(readme: str, address: str = "") -> str:
     if not address:
         return _LINK.sub(r"\1", _PICTURE.sub("", readme))
     pictured = _PICTURE.sub(rf"![\1]({address}/raw/main/\2)\3", readme)
-    return _LINK.sub(rf"[\1]({address}/blob/main/\2)", pictured)
+    whole = pictured.replace("](#", "](README.md#")  # a place on the page itself
+    return _LINK.sub(rf"[\1]({address}/blob/main/\2)", whole)

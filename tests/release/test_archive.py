@@ -80,7 +80,8 @@ def test_an_index_page_leads_to_the_address_of_the_project(hook):
         "[site](https://c.org) ![b](https://c.org/b.png)"
     )
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    places = re.findall(r"\]\((?!https?:)([^)#]+)", text)
+    assert page("[below](#more)", address) == f"[below]({address}/blob/main/README.md#more)"
+    places = re.findall(r"\]\((?!https?:)([^)#]+)", text.replace("](#", "](README.md#"))
     told = re.findall(rf"\]\({address}/(?:blob|raw)/main/([^)#]+)", page(text, address))
     assert told == places
     assert not re.search(r"\]\((?!https?:)", page(text, address))

@@ -138,10 +138,13 @@ class Several:
         """The blocks that ``function`` makes, each held by the device that has made it."""
         maps: tuple[FeatureMap, ...] = self._given(inputs, 0)[0]
         dealt: list[SimpleQueue[Block | None]] = [SimpleQueue() for _ in self._each[: len(blocks)]]
+        sizes = [_rows_of(blocks, number, len(self._each)) for number in range(len(dealt))]
         with ThreadPoolExecutor(len(dealt), "powerkmeans-holder") as holders:
             held = [
-                holders.submit(self._held, number, queue, _rows_of(blocks, number, len(self._each)), maps)
-                for number, queue in enumerate(dealt)
+                holders.submit(
+                    self._at, number, self._each[number].current(), partial(self._held, number, queue, size, maps)
+                )
+                for number, (queue, size) in enumerate(zip(dealt, sizes, strict=True))
             ]
             try:
                 for number, block in enumerate(self.run(function, blocks, inputs)):
@@ -154,9 +157,8 @@ class Several:
     def _held(self, number: int, queue: Any, n_rows: int, maps: tuple[FeatureMap, ...]) -> list[Blocks]:
         """What one device holds of blocks as they come; nothing where making them has failed."""
         made = iter(queue.get, None)
-        with self._each[number].working():
-            first = next(made, None)
-            return [] if first is None else [self._each[number].held(chain([first], made), n_rows, maps)]
+        first = next(made, None)
+        return [] if first is None else [self._each[number].held(chain([first], made), n_rows, maps)]
 
 
 def _ended(running: list[Future[T]]) -> list[Future[T]]:

@@ -147,7 +147,8 @@ class Torch:
     def stacked(self, parts: Iterator[Array], n_rows: int) -> TensorSource:
         """What a function made of blocks, as one table on the device."""
         empty = partial(self._torch.empty, device=self.device)
-        return TensorSource("features", stacked(parts, n_rows, lambda shape, dtype: empty(shape, dtype=dtype)))
+        with self._explained():
+            return TensorSource("features", stacked(parts, n_rows, lambda shape, dtype: empty(shape, dtype=dtype)))
 
     def keep(self, function: Callable[[Block, P], Block], blocks: Blocks, inputs: P) -> Blocks:
         """The blocks that ``function`` makes, held on the device."""
@@ -206,7 +207,7 @@ class Torch:
         try:
             yield
         finally:
-            _release(self._torch)
+            _release(self._torch, self.precision)
 
 
 class _Unlocked:
@@ -218,26 +219,33 @@ class _Unlocked:
         self.__array_interface__ = array.__array_interface__ | {"data": (address, False)}
 
 
-# the switches are those of the process: how many hold them, and what the first of these has found
-_switching, _holding = threading.Lock(), 0
+# the switches are those of the process: the precisions that hold them, and what the first of these has found
+_switching, _holding = threading.Lock(), list[str]()
 _found: tuple[str, ...] = ()
 
 
 def _hold(torch: Any, precision: str) -> None:
-    global _holding, _found
+    global _found
     with _switching:
         if not _holding:
             _found = _set(torch)
-        _holding += 1
-        _set(torch, _SWITCHES[precision] if _has_two(torch) else (_OLD_SWITCH[precision],))
+        _holding.append(precision)
+        _set_most_exact(torch)
 
 
-def _release(torch: Any) -> None:
-    global _holding
+def _release(torch: Any, precision: str) -> None:
     with _switching:
-        _holding -= 1
-        if not _holding:
+        _holding.remove(precision)
+        if _holding:
+            _set_most_exact(torch)
+        else:
             _set(torch, _found)
+
+
+def _set_most_exact(torch: Any) -> None:
+    """Nobody who holds the switches gets less than was asked for."""
+    precision = next(known for known in _OLD_SWITCH if known in _holding)
+    _set(torch, _SWITCHES[precision] if _has_two(torch) else (_OLD_SWITCH[precision],))
 
 
 def _has_two(torch: Any) -> bool:

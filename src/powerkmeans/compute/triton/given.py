@@ -171,6 +171,8 @@ def within_range(held: Weighted, inputs: PassInput) -> bool:
     """Whether pulls are then in that range, and few so small that they lose digits."""
     if held.storage.kind != "float16":
         return True
+    if not held.heaviest > 0:  # a part of the rows without any weight
+        return False
     return math.log2(held.heaviest / held.mean_weight) + steepest_pull(inputs) <= HALF_SPREAD
 
 

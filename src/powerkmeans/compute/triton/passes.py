@@ -64,7 +64,7 @@ class TritonPass:
 class RawPass:
     """The same from raw rows, where Fourier features are not held: they are made a tile at a time.
 
-    known : the rows once they were looked at, and None once their distances had lost digits in a pass
+    known : the rows, or None where they are no such rows, once they were looked at
     """
 
     executor: Any
@@ -86,10 +86,7 @@ class RawPass:
         assert rows is not None
         with self.executor.current():
             sums = run_raw(rows, inputs)
-        if sums is None:
-            self.known.append(None)
-            return engine.fold(block_statistics, inputs)
-        return sums
+        return engine.fold(block_statistics, inputs) if sums is None else sums
 
     def answered(self, engine: Engine, function: Any, inputs: PassInput) -> None:
         """What is told of rows is told by the equations as written."""

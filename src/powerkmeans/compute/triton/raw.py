@@ -86,6 +86,8 @@ def raw_rows(engine: Engine, storage: Storage, place: Any) -> RawRows | None:
         return None
     width, waves = padded(n_columns), padded(n_waves)
     (weight,) = place((np.ascontiguousarray(engine.views.weight),))
+    if rows.device != weight.device:  # of the processor, or of another card
+        return None
     turns = _split_double(feature_map.base.frequencies.astype(np.float64) / (2 * math.pi))
     table, shift = np.zeros((2, width, waves), dtype=np.float32), np.zeros(width, dtype=np.float32)
     table[:, :n_columns, :n_waves], shift[:n_columns] = turns, feature_map.base.origin
