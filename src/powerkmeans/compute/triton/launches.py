@@ -34,8 +34,8 @@ PULLS_AT_ONCE = 2**25
 def run(given: Given) -> PassStatistics:
     """The sums of a pass, with differences where distances lost their digits and nowhere else.
 
-    Which kernel begins is what the last pass needed; which one tells the sums is up to this pass, but for distances
-    at the very bound that the careful kernel alone doubts.
+    Which kernel begins is what the last pass needed; which one tells the sums is up to this pass, but for
+    distances at the very bound that the careful kernel alone doubts.
     """
     held = given.held
     sums = _sums(given, held.careful)
