@@ -97,41 +97,55 @@ def degrees(distance, reference, fuzziness, SQUARE: tl.constexpr):
 
 
 @triton.jit
+def gentle_gradient(y, smallest, valid, s, n_clusters, AXIS: tl.constexpr, EMULATED: tl.constexpr):
+    """The same for ``|s| < 1``, where ``S/k - 1`` is summed instead of ``S``."""
+    logarithm = fast_log2(tl.minimum(y * by_row(inverse(smallest, EMULATED), AXIS), LARGEST), EMULATED)
+    total = tl.sum(tl.where(valid, tl.exp2(s * logarithm), 0.0), AXIS)
+    below = tl.sum(tl.where(valid, exponential_less_one(logarithm * s * LOG_TWO), 0.0), AXIS) / n_clusters
+    small = below > -0.5
+    near_one = logarithm_plus_one(tl.where(small, below, 0.0)) * LOG2_E
+    log_mean = tl.where(small, near_one, tl.log2(total / n_clusters))
+    root = fast_exp2(tl.minimum(log_mean / s, LARGEST_POWER), EMULATED)
+    return fast_exp2((s - 1.0) * logarithm, EMULATED), root * inverse(total, EMULATED)
+
+
+@triton.jit
 def gradient(
     y, smallest, valid, s, n_clusters, AXIS: tl.constexpr,
-    HARD: tl.constexpr, GENTLE: tl.constexpr, STEEP: tl.constexpr, EMULATED: tl.constexpr,
+    HARD: tl.constexpr, GENTLE: tl.constexpr, DIGITS: tl.constexpr, EMULATED: tl.constexpr,
 ):  # fmt: skip
     """The gradient of ``M_s`` at each row of ``y``: what it is for each cluster, and a factor for the row.
 
-    GENTLE : whether ``|s| < 1``, where ``S/k - 1`` is summed instead of ``S``
-    STEEP : whether ``|s|`` is so large that the rounding of fast logarithms near zero shows
+    With ``S = sum_j (y_j / smallest)^s`` the factor is ``(S / k)^(1/s) / S``.
+
+    DIGITS : 0 takes logarithms of ``y``, whose rounding is that of their size; 1 those of ratios; 2 not the fast
+        ones, whose rounding near zero shows where ``|s|`` is large
     """
     if HARD:
         tied = tl.where(y == by_row(smallest, AXIS), 1.0, 0.0)
         return tied, 1.0 / tl.sum(tied, AXIS)
+    elif GENTLE:
+        return gentle_gradient(y, smallest, valid, s, n_clusters, AXIS, EMULATED)
     else:
-        ratio = tl.minimum(y * by_row(inverse(smallest, EMULATED), AXIS), LARGEST)
-        logarithm = tl.log2(ratio) if STEEP else fast_log2(ratio, EMULATED)
-        slope = fast_exp2((s - 1.0) * logarithm, EMULATED)
-        powers = tl.where(valid, tl.exp2(s * logarithm), 0.0) if GENTLE else slope * ratio
-        total = tl.sum(powers, AXIS)
-        if GENTLE:
-            excess = tl.where(valid, exponential_less_one(logarithm * s * LOG_TWO), 0.0)
-            below = tl.sum(excess, AXIS) / n_clusters
-            small = below > -0.5
-            near_one = logarithm_plus_one(tl.where(small, below, 0.0)) * LOG2_E
-            log_mean = tl.where(small, near_one, tl.log2(total / n_clusters))
+        if DIGITS == 0:
+            lowest = fast_log2(smallest, EMULATED)
+            slope = fast_exp2((s - 1.0) * fast_log2(y, EMULATED) - by_row((s - 1.0) * lowest, AXIS), EMULATED)
+            total = fast_log2(tl.sum(slope * y, AXIS), EMULATED) - lowest
         else:
-            log_mean = fast_log2(total / n_clusters, EMULATED)
-        root = fast_exp2(tl.minimum(log_mean / s, LARGEST_POWER), EMULATED)
-        return slope, root * inverse(total, EMULATED)
+            unit = inverse(smallest, EMULATED)
+            ratio = y * by_row(unit, AXIS)
+            logarithm = tl.log2(ratio) if DIGITS == 2 else fast_log2(ratio, EMULATED)
+            slope = fast_exp2((s - 1.0) * logarithm, EMULATED)
+            total = fast_log2(tl.sum(slope * y, AXIS) * unit, EMULATED)
+        share = tl.log2(tl.cast(n_clusters, tl.float32)) / s
+        return slope, fast_exp2(total * (1.0 / s - 1.0) - share, EMULATED)
 
 
 @triton.jit
 def pulls(
     distance, nearest, weight, reference, valid, s, fuzziness, n_clusters, AXIS: tl.constexpr,
     BOUNDED: tl.constexpr, SQUARE: tl.constexpr, HARD: tl.constexpr, GENTLE: tl.constexpr,
-    STEEP: tl.constexpr, EMULATED: tl.constexpr,
+    DIGITS: tl.constexpr, EMULATED: tl.constexpr,
 ):  # fmt: skip
     """What each sample does to each cluster, times its weight: its pull ``g_ij``, and ``w_ij (1 - u_ij)^m``."""
     if BOUNDED:
@@ -139,10 +153,10 @@ def pulls(
         attraction, residual = raised(degree, fuzziness, SQUARE), raised(1.0 - degree, fuzziness, SQUARE)
         divergence = tl.where(valid, attraction * distance + residual * reference, LARGEST)
         smallest = tl.maximum(tl.min(divergence, AXIS), SMALLEST_NORMAL)
-        slope, factor = gradient(divergence, smallest, valid, s, n_clusters, AXIS, HARD, GENTLE, STEEP, EMULATED)
+        slope, factor = gradient(divergence, smallest, valid, s, n_clusters, AXIS, HARD, GENTLE, DIGITS, EMULATED)
         slope = tl.where(valid, slope, 0.0) * by_row(factor * weight, AXIS)
         return slope * attraction, slope * residual
     else:
-        slope, factor = gradient(distance, nearest, valid, s, n_clusters, AXIS, HARD, GENTLE, STEEP, EMULATED)
+        slope, factor = gradient(distance, nearest, valid, s, n_clusters, AXIS, HARD, GENTLE, DIGITS, EMULATED)
         pull = slope * by_row(factor * weight, AXIS)
         return pull, tl.zeros_like(pull)

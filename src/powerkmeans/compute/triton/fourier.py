@@ -11,7 +11,16 @@ import triton
 import triton.language as tl
 
 from powerkmeans.compute.triton.equations import SMALLEST_NORMAL, by_unit, pulls
-from powerkmeans.compute.triton.tiles import in_parts, norms_of, products, rounded, store, write_tallies
+from powerkmeans.compute.triton.tiles import (
+    TALLIES,
+    in_parts,
+    norms_of,
+    numbers_of,
+    products,
+    rounded,
+    store,
+    write_tallies,
+)
 
 TURN = tl.constexpr(6.283185307179586)
 # added and taken away again, it leaves the nearest integer
@@ -32,11 +41,10 @@ def sine_and_cosine(turns, WITHIN_TURN: tl.constexpr, EMULATED: tl.constexpr):
 
 @triton.jit
 def pass_from_raw(
-    raw, waves, points, weights, shift, center_norms, moments, tallies, n_rows, n_clusters, length, reference, s,
-    fuzziness, near_bound, scale, BOUNDED: tl.constexpr, SQUARE: tl.constexpr, HARD: tl.constexpr,
-    GENTLE: tl.constexpr, STEEP: tl.constexpr, PARTS: tl.constexpr, KIND: tl.constexpr, ROWS: tl.constexpr,
-    WIDTH: tl.constexpr, WAVES: tl.constexpr, CLUSTERS: tl.constexpr, FLUSH: tl.constexpr, STAGES: tl.constexpr,
-    EMULATED: tl.constexpr,
+    raw, waves, points, weights, shift, center_norms, numbers, slots, n_rows, n_clusters, length,
+    BOUNDED: tl.constexpr, SQUARE: tl.constexpr, HARD: tl.constexpr, GENTLE: tl.constexpr, DIGITS: tl.constexpr,
+    PARTS: tl.constexpr, KIND: tl.constexpr, ROWS: tl.constexpr, WIDTH: tl.constexpr, WAVES: tl.constexpr,
+    CLUSTERS: tl.constexpr, FLUSH: tl.constexpr, STAGES: tl.constexpr, EMULATED: tl.constexpr,
 ):  # fmt: skip
     """The sums of ``objective.block.block_statistics`` of ``psi``, for one view and few clusters.
 
@@ -44,8 +52,9 @@ def pass_from_raw(
     waves : descriptor of the parts of frequencies in turns, (2 WIDTH, WAVES), by tiles of (WIDTH, WAVES)
     points : descriptor of (2 PARTS WAVES, CLUSTERS): centroids' sines and cosines, then their lower parts
     length : ``||psi||^2``, how many frequencies there are
-    moments : (slots, 2 WAVES, CLUSTERS), sines before cosines
+    slots : with moments as (2 WAVES, CLUSTERS), sines before cosines
     """
+    reference, s, fuzziness, _, near_bound, scale = numbers_of(numbers)
     program, cluster = tl.program_id(0), tl.arange(0, CLUSTERS)
     valid, origin = (cluster < n_clusters)[None, :], tl.load(shift + tl.arange(0, WIDTH))
     w0, w1, a0, b0 = waves.load([0, 0]), waves.load([WIDTH, 0]), points.load([0, 0]), points.load([WAVES, 0])
@@ -74,7 +83,7 @@ def pass_from_raw(
             nearest = tl.min(distance, 1)
             pull, residual = pulls(
                 distance, nearest, weight, reference, valid, s, fuzziness, n_clusters, 1,
-                BOUNDED, SQUARE, HARD, GENTLE, STEEP, EMULATED,
+                BOUNDED, SQUARE, HARD, GENTLE, DIGITS, EMULATED,
             )  # fmt: skip
             scatter += pull * distance
             if PARTS == 2:
@@ -91,10 +100,10 @@ def pass_from_raw(
             hard += nearest * weight
             doubt = tl.maximum(doubt, tl.where(weight > 0, near_bound * length - nearest, 0.0))
         slot = first // step // FLUSH * step + program
-        place = moments + slot.to(tl.int64) * 2 * WAVES * CLUSTERS
+        place = slots + slot.to(tl.int64) * (2 * WAVES + TALLIES) * CLUSTERS
         store(place, sines, CLUSTERS, WAVES, CLUSTERS)
         store(place + WAVES * CLUSTERS, cosines, CLUSTERS, WAVES, CLUSTERS)
         write_tallies(
-            tallies, slot, tl.sum(mass, 0), tl.sum(scatter, 0), tl.sum(residue, 0), tl.sum(sizes, 0),
-            tl.sum(hard, 0), tl.max(doubt, 0), CLUSTERS, BOUNDED,
+            place + 2 * WAVES * CLUSTERS, tl.sum(mass, 0), tl.sum(scatter, 0), tl.sum(residue, 0),
+            tl.sum(sizes, 0), tl.sum(hard, 0), tl.max(doubt, 0), CLUSTERS,
         )  # fmt: skip

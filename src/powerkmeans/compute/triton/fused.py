@@ -16,9 +16,11 @@ import triton.language as tl
 
 from powerkmeans.compute.triton.equations import SMALLEST_NORMAL, pulls
 from powerkmeans.compute.triton.tiles import (
+    TALLIES,
     distances,
     in_parts,
     norms_of,
+    numbers_of,
     product,
     products,
     rounded,
@@ -30,25 +32,23 @@ from powerkmeans.compute.triton.tiles import (
 
 @triton.jit
 def pass_by_rows(
-    tiles, points, norms, weights, rows, centers, center_norms, moments, tallies, n_rows, width, n_clusters,
-    reference, s, fuzziness, near_share, near_bound, scale, BOUNDED: tl.constexpr, SQUARE: tl.constexpr,
-    HARD: tl.constexpr, GENTLE: tl.constexpr, STEEP: tl.constexpr, CAREFUL: tl.constexpr, PARTS: tl.constexpr,
-    KIND: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, CLUSTERS: tl.constexpr, FLUSH: tl.constexpr,
-    STAGES: tl.constexpr, EMULATED: tl.constexpr,
+    tiles, points, norms, weights, center_norms, numbers, slots, rows, centers, n_rows, width, n_clusters,
+    BOUNDED: tl.constexpr, SQUARE: tl.constexpr, HARD: tl.constexpr, GENTLE: tl.constexpr, DIGITS: tl.constexpr,
+    CAREFUL: tl.constexpr, PARTS: tl.constexpr, KIND: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+    CLUSTERS: tl.constexpr, FLUSH: tl.constexpr, STAGES: tl.constexpr, EMULATED: tl.constexpr,
 ):  # fmt: skip
     """The sums of ``objective.block.block_statistics`` for one view, from centred features; for few clusters.
 
     tiles : descriptor of ``rows`` as one table, by tiles of (ROWS, COLUMNS)
     points : descriptor of (COLUMNS, PARTS CLUSTERS) of sixteen bits, the parts of a centroid side by side
     norms, weights : descriptors of numbers by row
-    rows : (PARTS, n_rows, width) of sixteen bits
-    centers : (n_clusters, width)
-    moments : (slots, COLUMNS, CLUSTERS), one slot for FLUSH tiles of a program
-    tallies : (slots, 5, CLUSTERS): mass, scatter, residual, sizes, and of all clusters hard cost and by how much
-        distances fell below what keeps digits, for which a CAREFUL pass takes differences
-    near_bound : share of a row's squared length below which its nearest distance may have lost digits
-    scale : what weights are multiplied by, and so all sums
+    numbers : what ``numbers_of`` reads
+    slots : one for FLUSH tiles of a program: moments, (COLUMNS, CLUSTERS), then mass, scatter, residual, sizes,
+        and of all clusters hard cost and by how much distances fell below what keeps digits, for which a CAREFUL
+        pass takes differences
+    rows, centers : (PARTS, n_rows, width) of sixteen bits, and (n_clusters, width)
     """
+    reference, s, fuzziness, near_share, near_bound, scale = numbers_of(numbers)
     program, cluster = tl.program_id(0), tl.arange(0, CLUSTERS)
     valid = (cluster < n_clusters)[None, :]
     both = points.load([0, 0])
@@ -78,7 +78,7 @@ def pass_by_rows(
             nearest = tl.min(distance, 1)
             pull, residual = pulls(
                 distance, nearest, weight, reference, valid, s, fuzziness, n_clusters, 1,
-                BOUNDED, SQUARE, HARD, GENTLE, STEEP, EMULATED,
+                BOUNDED, SQUARE, HARD, GENTLE, DIGITS, EMULATED,
             )  # fmt: skip
             scatter += pull * distance
             if PARTS == 2:
@@ -94,25 +94,27 @@ def pass_by_rows(
             hard += nearest * weight
             doubt = tl.maximum(doubt, near_bound * norm - nearest)
         slot = first // step // FLUSH * step + program
-        store(moments + slot.to(tl.int64) * COLUMNS * CLUSTERS, moment, CLUSTERS, COLUMNS, CLUSTERS)
+        place = slots + slot.to(tl.int64) * (COLUMNS + TALLIES) * CLUSTERS
+        store(place, moment, CLUSTERS, COLUMNS, CLUSTERS)
         write_tallies(
-            tallies, slot, tl.sum(mass, 0), tl.sum(scatter, 0), tl.sum(residue, 0), tl.sum(sizes, 0),
-            tl.sum(hard, 0), tl.max(doubt, 0), CLUSTERS, BOUNDED,
+            place + COLUMNS * CLUSTERS, tl.sum(mass, 0), tl.sum(scatter, 0), tl.sum(residue, 0), tl.sum(sizes, 0),
+            tl.sum(hard, 0), tl.max(doubt, 0), CLUSTERS,
         )  # fmt: skip
 
 
 @triton.jit
 def pass_by_clusters(
-    tiles, points, norms, weights, center_norms, moments, tallies, n_rows, n_clusters, reference, s, fuzziness,
-    near_bound, scale, BOUNDED: tl.constexpr, SQUARE: tl.constexpr, HARD: tl.constexpr, GENTLE: tl.constexpr,
-    STEEP: tl.constexpr, PARTS: tl.constexpr, KIND: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
-    CLUSTERS: tl.constexpr, FLUSH: tl.constexpr, STAGES: tl.constexpr, EMULATED: tl.constexpr,
+    tiles, points, norms, weights, center_norms, numbers, slots, n_rows, n_clusters, BOUNDED: tl.constexpr,
+    SQUARE: tl.constexpr, HARD: tl.constexpr, GENTLE: tl.constexpr, DIGITS: tl.constexpr, PARTS: tl.constexpr,
+    KIND: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, CLUSTERS: tl.constexpr, FLUSH: tl.constexpr,
+    STAGES: tl.constexpr, EMULATED: tl.constexpr,
 ):  # fmt: skip
     """The same for many clusters, which tiles have as their rows: pulls go from product to product in registers.
 
     points : descriptor of (PARTS CLUSTERS, COLUMNS), by tiles of (CLUSTERS, COLUMNS)
-    moments : (slots, CLUSTERS, COLUMNS)
+    slots : with moments as (CLUSTERS, COLUMNS)
     """
+    reference, s, fuzziness, _, near_bound, scale = numbers_of(numbers)
     program, cluster = tl.program_id(0), tl.arange(0, CLUSTERS)
     valid = (cluster < n_clusters)[:, None]
     c0 = points.load([0, 0])
@@ -136,7 +138,7 @@ def pass_by_clusters(
             sizes += tl.sum(tl.where(distance == nearest[None, :], weight[None, :], 0.0), 1)
             pull, residual = pulls(
                 distance, nearest, weight, reference, valid, s, fuzziness, n_clusters, 0,
-                BOUNDED, SQUARE, HARD, GENTLE, STEEP, EMULATED,
+                BOUNDED, SQUARE, HARD, GENTLE, DIGITS, EMULATED,
             )  # fmt: skip
             if BOUNDED:
                 residue += tl.sum(residual, 1)
@@ -149,5 +151,6 @@ def pass_by_clusters(
             moment = products(g0, g1, x0, x1, moment, PARTS, PARTS, EMULATED)
             mass += tl.sum(pull, 1)
         slot = first // step // FLUSH * step + program
-        store_wide(moments + slot.to(tl.int64) * COLUMNS * CLUSTERS, moment, CLUSTERS, COLUMNS)
-        write_tallies(tallies, slot, mass, scatter, residue, sizes, hard, doubt, CLUSTERS, BOUNDED)
+        place = slots + slot.to(tl.int64) * (COLUMNS + TALLIES) * CLUSTERS
+        store_wide(place, moment, CLUSTERS, COLUMNS)
+        write_tallies(place + COLUMNS * CLUSTERS, mass, scatter, residue, sizes, hard, doubt, CLUSTERS)

@@ -8,18 +8,21 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from powerkmeans.compute.triton.desk import fetched
 from powerkmeans.compute.triton.planes import PlaneBlocks, Storage
 from powerkmeans.objective.block import PassInput
 from powerkmeans.support.install import needed
 from powerkmeans.support.tensors import torch_module
-from powerkmeans.types import Array, Float64Array
+from powerkmeans.types import Float64Array
 
 # rows that tensor cores add up before float64 does, by the number of planes: they round down, and this many times
 ROWS_PER_SUM = {1: 2**13, 2: 2**11}
 # relative rounding of products of numbers in one part, which are exact, and in two
 PRODUCT_ROUNDING = {1: 2.0**-22, 2: 2.0**-16}
-# groups of slots that are added apart, and numbers of a slot that a program adds
-SLOT_GROUPS, SLOT_WIDTH = 64, 256
+# groups of slots that are added apart, and how many numbers of how many slots a program takes at once
+SLOT_GROUPS, SLOT_WIDTH, SLOT_DEPTH = 64, 128, 8
+# sums by clusters beside moments, and numbers that equations have beside rows and centroids
+TALLIES, NUMBERS = 5, 6
 # exponents beyond which the rounding of fast logarithms near zero shows
 STEEP = -30.0
 # columns of the smallest product that tensor cores have, and clusters where these are its rows
@@ -74,33 +77,21 @@ class Given:
         """The type of planes in Triton's words."""
         return getattr(needed("triton.language", "gpu"), self.held.storage.kind)
 
-    def there(self, table: Array) -> Any:
-        """A table on the card."""
-        return torch_module().from_numpy(table).to(self.held.planes.device)
-
-    def in_sixteen_bits(self, table: Array) -> Any:
-        """The same in the type of planes."""
-        return self.there(table).to(self.held.planes.dtype)
-
-    def side_by_side(self) -> Array:
+    def centers(self) -> Any:
         """Centroids as features are held, (k, columns of all views padded)."""
         result = np.zeros((self.n_clusters, self.held.planes.shape[2]), dtype=np.float32)
         for start, projection in zip(self.held.starts, self.inputs.projections, strict=True):
-            result[:, start : start + projection.shape[0]] = projection.T * (-self.held.scale / 2)
-        return result
+            np.multiply(projection.T, -self.held.scale / 2, out=result[:, start : start + projection.shape[0]])
+        return torch_module().from_numpy(result)
 
-    def split_centers(self, points: Array) -> Array:
-        """The parts of centroids that are given side by side, (parts, k, columns), in single precision."""
-        high = torch_module().from_numpy(points).to(self.held.planes.dtype).float().numpy()
-        return high[None] if self.parts == 1 else np.stack([high, points - high])
-
-    def squares(self, pieces: Array) -> Array:
+    def squares(self, pieces: Any) -> Any:
         """Squared lengths of centroids, (L, k): of single parts as they are rounded, so distances are to these."""
         if self.parts == 2:
-            return np.concatenate(self.inputs.center_norms, axis=1).T * np.float32(self.held.scale**2)
+            norms = np.concatenate(self.inputs.center_norms, axis=1).T * np.float32(self.held.scale**2)
+            return torch_module().from_numpy(norms)
         ends = [*self.held.starts[1:], pieces.shape[2]]
-        views = [pieces[0, :, start:end] for start, end in zip(self.held.starts, ends, strict=True)]
-        return np.stack([np.vecdot(view, view) for view in views])
+        views = [pieces[0, :, start:end].float() for start, end in zip(self.held.starts, ends, strict=True)]
+        return torch_module().stack([view.square().sum(dim=1) for view in views])
 
     @property
     def near_share(self) -> float:
@@ -120,6 +111,12 @@ class Given:
     def weight_scale(self) -> float:
         return weight_scale(self.held, self.inputs)
 
+    @property
+    def numbers(self) -> Any:
+        """What ``tiles.numbers_of`` reads."""
+        values = self.reference, *exponents(self.inputs), self.near_share, self.near_bound, self.weight_scale
+        return torch_module().tensor(values)
+
 
 def near_bound(sigma: float) -> float:
     """The share of a row's squared length, at least, below which a distance is that has lost digits.
@@ -136,10 +133,11 @@ def exponents(inputs: PassInput) -> tuple[float, float]:
     return -1.0 if inputs.s == -math.inf else float(inputs.s), float(inputs.membership.fuzziness)
 
 
-def flags(inputs: PassInput) -> tuple[bool, ...]:
-    """Which equations a kernel is compiled with."""
+def flags(inputs: PassInput, parts: int) -> tuple[bool | int, ...]:
+    """Which equations a kernel is compiled with, and with how many digits for numbers in so many parts."""
     membership, hard = inputs.membership, inputs.s == -math.inf
-    return membership.bounded, membership.fuzziness == 2, hard, not hard and inputs.s > -1, inputs.s < STEEP
+    digits = 2 if inputs.s < STEEP else parts - 1
+    return membership.bounded, membership.fuzziness == 2, hard, not hard and inputs.s > -1, digits
 
 
 def steepest_pull(inputs: PassInput) -> float:
@@ -196,41 +194,45 @@ class RawSums(NamedTuple):
 
 
 class Slots(NamedTuple):
-    """Where programs write: how many there are, tiles of a slot, and the tables of sums."""
+    """Where programs write: how many there are, tiles of a slot, and the table of sums.
+
+    table : (slots, (height + 5) clusters): moments, and by clusters what ``tiles.write_tallies`` says
+    """
 
     programs: int
     flush: int
-    moments: Any
-    tallies: Any
+    height: int
+    table: Any
 
     def sums(self) -> tuple[Float64Array, Float64Array]:
-        """Both tables added up in float64, in their order, brought here."""
-        moments, tallies = added(self.moments), self.tallies.sum(0, dtype=torch_module().float64)
-        return moments.cpu().numpy(), tallies.cpu().numpy()
+        """Moments and tallies added up in float64, in their order, brought here."""
+        total = fetched(added(self.table)).reshape(self.height + TALLIES, -1)
+        return total[: self.height], total[self.height :]
 
 
-def slots_for(rows: Any, n_rows: int, parts: int, shape: Shape, size: int, clusters: int) -> Slots:
-    """Slots of ``size`` numbers on the device of ``rows``: as many as programs will write."""
+def slots_for(rows: Any, n_rows: int, parts: int, shape: Shape, height: int, clusters: int) -> Slots:
+    """Slots for moments of so many columns and clusters, as many as programs will write."""
     torch = torch_module()
     programs = _processors(rows.device, torch) * shape.programs
     flush = max(1, ROWS_PER_SUM[parts] // shape.rows)
     n_tiles = -(-n_rows // shape.rows)
     whole = (n_tiles - 1) // (flush * programs)
     count = whole * programs + min(programs, n_tiles - whole * flush * programs)
-    empty = {"dtype": torch.float32, "device": rows.device}
-    # residuals are written by memberships that have them
-    return Slots(programs, flush, torch.empty((count, size), **empty), torch.zeros((count, 5, clusters), **empty))
+    size = (height + TALLIES) * clusters
+    return Slots(programs, flush, height, torch.empty((count, size), dtype=torch.float32, device=rows.device))
 
 
 def added(slots: Any) -> Any:
-    """The sum of slots in float64: of groups of them by a kernel that copies nothing, then of these."""
+    """The sum of slots in float64: of groups of them, where they are many, then of these."""
     from powerkmeans.compute.triton.adding import add_slots  # noqa: PLC0415 - compiled on the way
 
     count, size = slots.shape
-    groups = min(count, SLOT_GROUPS)
-    sums = slots.new_empty((groups, size), dtype=torch_module().float64)
-    add_slots[(-(-size // SLOT_WIDTH), groups)](slots, sums, count, size, SLOT_WIDTH, num_warps=4)
-    return sums.sum(0)
+    stages = (min(SLOT_GROUPS, -(-count // SLOT_DEPTH)), 1) if count > SLOT_GROUPS else (1,)
+    for groups in stages:
+        sums = slots.new_empty((groups, size), dtype=torch_module().float64)
+        add_slots[(-(-size // SLOT_WIDTH), groups)](slots, sums, count, size, SLOT_WIDTH, SLOT_DEPTH, num_warps=4)
+        slots, count = sums, groups
+    return slots[0]
 
 
 def _processors(device: Any, torch: Any) -> int:

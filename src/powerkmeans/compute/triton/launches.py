@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from powerkmeans.compute.triton import given as known
+from powerkmeans.compute.triton.desk import Desk, Table, fetched
 from powerkmeans.compute.triton.given import (
+    NUMBERS,
     SMALLEST_HEIGHT,
     SMALLEST_TILE,
     Given,
@@ -15,14 +17,14 @@ from powerkmeans.compute.triton.given import (
     Shape,
     added,
     descriptor,
-    exponents,
     flags,
     from_tally,
     padded,
     slots_for,
 )
+from powerkmeans.compute.triton.planes import split
 from powerkmeans.support.tensors import torch_module
-from powerkmeans.types import Array, Float64Array, PassStatistics
+from powerkmeans.types import Float64Array, PassStatistics
 
 # numbers of centroids that a kernel by rows keeps sums of on the chip; columns and clusters of one by clusters;
 # and the most clusters that two kernels take
@@ -92,23 +94,46 @@ def _by_rows(given: Given, careful: bool) -> RawSums:
     parts, n_rows, width = held.planes.shape
     columns = padded(width)
     shape = _by_rows_shape(columns, clusters, parts)
-    slots = slots_for(held.planes, n_rows, parts, shape, columns * clusters, clusters)
-    centers = given.side_by_side()
-    pieces = given.split_centers(centers)
-    points = np.zeros((columns, clusters, parts), dtype=np.float32)
-    points[:width, : given.n_clusters] = pieces.transpose(2, 1, 0)
-    squares = given.there(np.ascontiguousarray(given.squares(pieces)[0]))
+    slots = slots_for(held.planes, n_rows, parts, shape, columns, clusters)
+    desk = _desk(given, shape, (columns, clusters * parts))
+    centers, pieces = _written(given, desk)
+    desk.here[0].view(columns, clusters, parts)[:width, : given.n_clusters] = pieces.permute(2, 1, 0)
+    desk.here[3].copy_(centers)
+    desk.send()
     pass_by_rows[(slots.programs,)](
-        descriptor(held.planes.view(-1, width), shape.rows, columns),
-        descriptor(given.in_sixteen_bits(points).view(columns, -1), columns, clusters * parts),
-        descriptor(held.norms[0], shape.rows), descriptor(held.weight, shape.rows), held.planes,
-        given.there(centers) if careful else held.norms, squares, slots.moments, slots.tallies, n_rows, width,
-        given.n_clusters, given.reference, *exponents(given.inputs), given.near_share, given.near_bound,
-        given.weight_scale, *flags(given.inputs), careful, parts, given.kind, shape.rows, columns, clusters,
+        *desk.known, *desk.there[1:3], slots.table, held.planes, desk.there[3], n_rows, width, given.n_clusters,
+        *flags(given.inputs, parts), careful, parts, given.kind, shape.rows, columns, clusters,
         slots.flush, shape.stages, given.emulated, num_warps=shape.warps,
     )  # fmt: skip
     moment, tally = slots.sums()
-    return from_tally(moment.reshape(columns, clusters).T, tally, given.n_clusters)
+    return from_tally(moment.T, tally, given.n_clusters)
+
+
+def _desk(given: Given, shape: Shape, *points: tuple[int, int]) -> Desk:
+    """Where a pass over one view writes centroids, by a table and tiles of these shapes; what is known of rows."""
+    held, torch = given.held, torch_module()
+    table, tile = points[0], points[-1]
+    if (table, given.n_clusters) not in held.desks:
+        width, single = int(held.planes.shape[2]), torch.float32
+        desk = Desk(
+            held.planes.device, Table(table, held.planes.dtype), Table((given.n_clusters,), single),
+            Table((NUMBERS,), single), Table((given.n_clusters, width), single),
+        )  # fmt: skip
+        desk.known = (
+            descriptor(held.planes.view(-1, width), shape.rows, padded(width)), descriptor(desk.there[0], *tile),
+            descriptor(held.norms[0], shape.rows), descriptor(held.weight, shape.rows),
+        )  # fmt: skip
+        held.desks[table, given.n_clusters] = desk
+    return cast(Desk, held.desks[table, given.n_clusters])
+
+
+def _written(given: Given, desk: Desk) -> tuple[Any, Any]:
+    """Centroids and their parts, whose squared lengths are on the desk, with all numbers."""
+    centers = given.centers()
+    pieces = split(centers, given.held.storage, torch_module())
+    desk.here[1].copy_(given.squares(pieces)[0])
+    desk.here[2].copy_(given.numbers)
+    return centers, pieces
 
 
 def _by_clusters_shape(clusters: int, parts: int) -> Shape:
@@ -123,17 +148,14 @@ def _by_clusters(given: Given) -> RawSums:
     held, clusters = given.held, padded(given.n_clusters, SMALLEST_HEIGHT)
     parts, n_rows, width = held.planes.shape
     columns, shape = padded(width), _by_clusters_shape(clusters, parts)
-    slots = slots_for(held.planes, n_rows, parts, shape, columns * clusters, clusters)
-    pieces = given.split_centers(given.side_by_side())
-    points = np.zeros((parts, clusters, columns), dtype=np.float32)
-    points[:, : given.n_clusters, :width] = pieces
+    slots = slots_for(held.planes, n_rows, parts, shape, columns, clusters)
+    desk = _desk(given, shape, (parts * clusters, columns), (clusters, columns))
+    _, pieces = _written(given, desk)
+    desk.here[0].view(parts, clusters, columns)[:, : given.n_clusters, :width] = pieces
+    desk.send()
     pass_by_clusters[(slots.programs,)](
-        descriptor(held.planes.view(-1, width), shape.rows, columns),
-        descriptor(given.in_sixteen_bits(points).view(-1, columns), clusters, columns),
-        descriptor(held.norms[0], shape.rows), descriptor(held.weight, shape.rows),
-        given.there(np.ascontiguousarray(given.squares(pieces)[0])), slots.moments, slots.tallies, n_rows,
-        given.n_clusters, given.reference, *exponents(given.inputs), given.near_bound,
-        given.weight_scale, *flags(given.inputs), parts, given.kind, shape.rows, columns, clusters,
+        *desk.known, *desk.there[1:3], slots.table, n_rows, given.n_clusters,
+        *flags(given.inputs, parts), parts, given.kind, shape.rows, columns, clusters,
         slots.flush, shape.stages, given.emulated, num_warps=shape.warps,
     )  # fmt: skip
     moment, tally = slots.sums()
@@ -160,21 +182,21 @@ class ViewTables(NamedTuple):
     height: int
 
 
-def _view_tables(given: Given, pieces: Array, narrow: int) -> ViewTables:
-    held = given.held
+def _view_tables(given: Given, pieces: Any, narrow: int) -> ViewTables:
+    held, torch = given.held, torch_module()
     ends = [*held.starts[1:], int(held.planes.shape[2])]
     heights = [-(-(end - start) // narrow) * narrow for start, end in zip(held.starts, ends, strict=True)]
     height = sum(heights)
-    points = np.zeros((given.parts, height, given.clusters), dtype=np.float32)
+    points = pieces.new_zeros((given.parts, height, given.clusters))
     ranges, row = [], 0
     for start, end, tall in zip(held.starts, ends, heights, strict=True):
-        points[:, row : row + end - start, : given.n_clusters] = pieces[:, :, start:end].transpose(0, 2, 1)
+        points[:, row : row + end - start, : given.n_clusters] = pieces[:, :, start:end].mT
         ranges.append((start, end, row))
         row += tall
     shares = zip(given.inputs.view_weights, given.inputs.references, strict=True)
     scaled = [(weight, reference * held.scale**2) for weight, reference in shares]
-    first, second = given.there(np.array(ranges, dtype=np.int32)), given.there(np.array(scaled, dtype=np.float32))
-    return ViewTables(first, second, given.in_sixteen_bits(points).view(-1, given.clusters), height)
+    numbers = torch.tensor(ranges, dtype=torch.int32), torch.tensor(scaled, dtype=torch.float32)
+    return ViewTables(*numbers, points.view(-1, given.clusters), height)
 
 
 def _staged(given: Given, careful: bool) -> RawSums:
@@ -190,19 +212,24 @@ def _staged(given: Given, careful: bool) -> RawSums:
     moments = torch.zeros((shares, height, clusters), dtype=torch.float32, device=device)
     tallies = torch.zeros((count // first.rows, 3 * n_views + 2, clusters), dtype=torch.float32, device=device)
     pulled = torch.zeros((parts * count, clusters), dtype=held.planes.dtype, device=device)
-    flat, centers = held.planes.view(-1, width), given.side_by_side()
-    pieces = given.split_centers(centers)
-    tables, squares = _view_tables(given, pieces, narrow), given.there(np.ascontiguousarray(given.squares(pieces)))
-    centers = given.there(centers)
+    flat, centers = held.planes.view(-1, width), given.centers()
+    pieces = split(centers, held.storage, torch)
+    tables = _view_tables(given, pieces, narrow)
+    small = (*tables[:3], given.squares(pieces).contiguous(), given.numbers, centers)
+    desk = Desk(device, *(Table(tuple(table.shape), table.dtype) for table in small))
+    for place, table in zip(desk.here, small, strict=True):
+        place.copy_(table)
+    desk.send()
+    ranges, view_numbers, points, squares, numbers, centers = desk.there
     covers = held.norms if held.covers is None else held.covers
     moment, tally = moments[0].double(), tallies[0].double()
     for start in range(0, n_rows, count):
         row_pulls[(count // first.rows,)](
-            descriptor(flat, first.rows, narrow), descriptor(tables.points, narrow, clusters),
-            held.planes, held.norms, held.weight, covers, centers, squares, tables.ranges, tables.numbers,
+            descriptor(flat, first.rows, narrow), descriptor(points, narrow, clusters),
+            held.planes, held.norms, held.weight, covers, centers, squares, ranges, view_numbers, numbers,
             pulled, tallies, start, min(start + count, n_rows), n_rows, count, width,
-            tables.height, n_views, given.n_clusters, *exponents(given.inputs), given.near_share, given.near_bound,
-            given.weight_scale, *flags(given.inputs), careful, held.covers is not None, n_views > 1, parts,
+            tables.height, n_views, given.n_clusters, *flags(given.inputs, parts),
+            careful, held.covers is not None, n_views > 1, parts,
             given.kind, first.rows, narrow, clusters, first.stages, given.emulated, num_warps=first.warps,
         )  # fmt: skip
         pulled_rows[(height // wide, clusters // tile, shares)](
@@ -212,7 +239,7 @@ def _staged(given: Given, careful: bool) -> RawSums:
         )  # fmt: skip
         moment += added(moments.view(shares, -1)).view(height, clusters)
         tally += tallies.sum(0, dtype=torch.float64)
-    return _from_views(moment.T[: given.n_clusters].cpu().numpy(), tally.cpu().numpy(), n_views, given.n_clusters)
+    return _from_views(fetched(moment).T[: given.n_clusters], fetched(tally), n_views, given.n_clusters)
 
 
 def _from_views(moment: Float64Array, tally: Float64Array, n_views: int, n_clusters: int) -> RawSums:

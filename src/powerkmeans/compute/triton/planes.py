@@ -58,11 +58,13 @@ class PlaneBlocks:
     widths, starts : columns of each view, and where they begin among all
     norms, covers : (L, n), squared lengths of what is held, and ``q_il`` or None where no view is missing
     scale : what features are multiplied by, a power of two
+    desks : what passes over these rows write to the card, by their kernel
     careful : whether the last pass had distances that lost their digits, so that the next begins with differences
     """
 
     def __init__(self, blocks: Iterable[Block], n_rows: int, storage: Storage, torch: Any) -> None:
         self.careful, self.storage, self.scale = False, storage, 1.0
+        self.desks: dict[Any, Any] = {}
         self._torch, self._starts = torch, []
         done = 0
         for block in blocks:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
 
 from powerkmeans.compute.native.compiled import is_fourier
+from powerkmeans.compute.triton.desk import Desk, Table
 from powerkmeans.compute.triton.given import (
+    NUMBERS,
     PRODUCT_ROUNDING,
     SMALLEST_TILE,
     RawSums,
@@ -44,6 +46,7 @@ class RawRows:
 
     waves : (2 columns, frequencies), the parts of frequencies in turns, padded
     shift : what is taken from rows, padded
+    desks : what passes write to the card, by the number of clusters
     """
 
     rows: Any
@@ -54,6 +57,7 @@ class RawRows:
     storage: Storage
     waves: Any
     shift: Any
+    desks: dict[int, Desk] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def n_waves(self) -> int:
@@ -133,15 +137,12 @@ def _sums(raw: RawRows, inputs: PassInput) -> RawSums:
 
     (n_rows, _), parts, shape = raw.rows.shape, raw.storage.parts, SHAPE[raw.storage.parts]
     waves, width = int(raw.waves.shape[1]), int(raw.shift.shape[0])
-    points, squares = _points(raw, inputs, waves)
-    slots = slots_for(raw.rows, n_rows, parts, shape, 2 * waves * SMALLEST_TILE, SMALLEST_TILE)
-    share = max(inputs.resolution, PRODUCT_ROUNDING[2] ** (1 / 3))
+    slots = slots_for(raw.rows, n_rows, parts, shape, 2 * waves, SMALLEST_TILE)
+    points, squares, numbers = _sent(raw, inputs, waves)
     pass_from_raw[(slots.programs,)](
         descriptor(raw.rows, shape.rows, width), descriptor(raw.waves, width, waves),
-        descriptor(points, waves, SMALLEST_TILE), descriptor(raw.weight, shape.rows), raw.shift, squares,
-        slots.moments, slots.tallies, n_rows, squares.shape[0], float(raw.n_waves),
-        float(inputs.references[0]) / raw.squared_unit, *exponents(inputs), near_bound(share),
-        weight_scale(raw, inputs), *flags(inputs), parts,
+        descriptor(points, waves, SMALLEST_TILE), descriptor(raw.weight, shape.rows), raw.shift, squares, numbers,
+        slots.table, n_rows, squares.shape[0], float(raw.n_waves), *flags(inputs, parts), parts,
         getattr(needed("triton.language", "gpu"), raw.storage.kind), shape.rows, width, waves, SMALLEST_TILE,
         slots.flush, shape.stages, not raw.rows.is_cuda, num_warps=shape.warps,
     )  # fmt: skip
@@ -160,16 +161,25 @@ def _rounded_off(counted: Float64Array, mass: Float64Array) -> Float64Array:
     return np.where(counted > 0, mass / np.maximum(counted, np.finfo(np.float64).tiny), 1.0)
 
 
-def _points(raw: RawRows, inputs: PassInput, waves: int) -> tuple[Any, Any]:
-    """Centroids' parts as the kernel takes them, and squared lengths of what these are."""
-    torch, centers = torch_module(), raw.points(inputs)
-    k, n_waves = centers.shape[0], raw.n_waves
-    table = torch.zeros((2, waves, SMALLEST_TILE), dtype=torch.float64)
-    table[:, :n_waves, :k] = torch.from_numpy(np.ascontiguousarray(centers.T)).view(2, n_waves, k)
-    pieces = split(table.view(-1, SMALLEST_TILE).float(), raw.storage, torch)
-    exact = centers if raw.storage.parts == 2 else pieces[0, :, :k].double().numpy().T
-    squares = torch.from_numpy(np.vecdot(exact, exact)).float()
-    return pieces.view(-1, SMALLEST_TILE).to(raw.rows.device), squares.to(raw.rows.device)
+def _sent(raw: RawRows, inputs: PassInput, waves: int) -> list[Any]:
+    """Centroids' parts as the kernel takes them, squared lengths of what these are, and the equations' numbers."""
+    torch, centers, parts = torch_module(), raw.points(inputs), raw.storage.parts
+    k, n_waves, single = centers.shape[0], raw.n_waves, torch.float32
+    if k not in raw.desks:
+        table = Table((parts * 2 * waves, SMALLEST_TILE), getattr(torch, raw.storage.kind))
+        raw.desks[k] = Desk(raw.rows.device, table, Table((k,), single), Table((NUMBERS,), single))
+    desk = raw.desks[k]
+    pieces = split(torch.from_numpy(centers.astype(np.float32)), raw.storage, torch)[:, :, : 2 * n_waves]
+    exact = centers if parts == 2 else pieces[0].double().numpy()
+    place = desk.here[0].view(parts, 2, waves, SMALLEST_TILE)
+    place[:, :, :n_waves, :k] = pieces.reshape(parts, k, 2, n_waves).permute(0, 2, 3, 1)
+    desk.here[1].copy_(torch.from_numpy(np.vecdot(exact, exact)))
+    share = max(inputs.resolution, PRODUCT_ROUNDING[2] ** (1 / 3))
+    reference = float(inputs.references[0]) / raw.squared_unit
+    values = reference, *exponents(inputs), share, near_bound(share), weight_scale(raw, inputs)
+    desk.here[2].copy_(torch.tensor(values))
+    desk.send()
+    return desk.there
 
 
 def _statistics(raw: RawRows, inputs: PassInput, sums: RawSums) -> PassStatistics:

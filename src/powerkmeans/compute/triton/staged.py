@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 
 from powerkmeans.compute.triton.equations import LARGEST, SMALLEST_NORMAL, pulls
-from powerkmeans.compute.triton.tiles import distances, in_parts, norms_of, products, rounded
+from powerkmeans.compute.triton.tiles import distances, in_parts, norms_of, numbers_of, products, rounded
 
 
 @triton.jit
@@ -42,10 +42,10 @@ def view_distances(
 
 @triton.jit
 def row_pulls(
-    tiles, points, rows, norms, weights, covers, centers, center_norms, ranges, view_numbers, pulled, tallies,
-    first, end, n_rows, count, width, height, n_views, n_clusters, s, fuzziness, near_share, near_bound,
-    scale, BOUNDED: tl.constexpr, SQUARE: tl.constexpr, HARD: tl.constexpr, GENTLE: tl.constexpr,
-    STEEP: tl.constexpr, CAREFUL: tl.constexpr, COVERED: tl.constexpr, VIEWED: tl.constexpr,
+    tiles, points, rows, norms, weights, covers, centers, center_norms, ranges, view_numbers, numbers, pulled,
+    tallies, first, end, n_rows, count, width, height, n_views, n_clusters, BOUNDED: tl.constexpr,
+    SQUARE: tl.constexpr, HARD: tl.constexpr, GENTLE: tl.constexpr,
+    DIGITS: tl.constexpr, CAREFUL: tl.constexpr, COVERED: tl.constexpr, VIEWED: tl.constexpr,
     PARTS: tl.constexpr, KIND: tl.constexpr, ROWS: tl.constexpr, WIDTH: tl.constexpr, CLUSTERS: tl.constexpr,
     STAGES: tl.constexpr, EMULATED: tl.constexpr,
 ):  # fmt: skip
@@ -59,6 +59,7 @@ def row_pulls(
     tallies : (tiles of rows, 3 n_views + 2, CLUSTERS): mass, scatter and residual of each view, sizes, and of all
         clusters hard cost and by how much distances fell below what keeps digits
     """
+    _, s, fuzziness, near_share, near_bound, scale = numbers_of(numbers)
     program, cluster = tl.program_id(0), tl.arange(0, CLUSTERS)
     valid, start = (cluster < n_clusters)[None, :], first + program * ROWS
     row = start + tl.arange(0, ROWS)
@@ -82,7 +83,7 @@ def row_pulls(
     nearest = tl.min(distance, 1)
     pull, residual = pulls(
         distance, nearest, weight, reference[:, None], valid, s, fuzziness, n_clusters, 1,
-        BOUNDED, SQUARE, HARD, GENTLE, STEEP, EMULATED,
+        BOUNDED, SQUARE, HARD, GENTLE, DIGITS, EMULATED,
     )  # fmt: skip
     place = pulled + (program * ROWS + tl.arange(0, ROWS))[:, None].to(tl.int64) * CLUSTERS + cluster[None, :]
     if PARTS == 2:

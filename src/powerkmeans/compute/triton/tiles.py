@@ -12,6 +12,8 @@ import triton.language as tl
 
 from powerkmeans.compute.triton.equations import LARGEST, SMALLEST_NORMAL
 
+# sums by clusters beside moments
+TALLIES = tl.constexpr(5)
 # two numbers of single precision rounded into one register, and what they are then
 _ROUND_PAIR = tl.constexpr(
     "{ .reg .b32 t; cvt.rn.bf16x2.f32 $0, $4, $3; shl.b32 t, $0, 16; mov.b32 $1, t; "
@@ -85,6 +87,15 @@ def store_wide(place, tile, HEIGHT: tl.constexpr, WIDTH: tl.constexpr):
 
 
 @triton.jit
+def numbers_of(numbers):
+    """``eta``, exponent, fuzziness; shares of squared lengths below which digits are lost; a scale of weights."""
+    return (
+        tl.load(numbers), tl.load(numbers + 1), tl.load(numbers + 2), tl.load(numbers + 3), tl.load(numbers + 4),
+        tl.load(numbers + 5),
+    )  # fmt: skip
+
+
+@triton.jit
 def norms_of(center_norms, n_clusters, CLUSTERS: tl.constexpr):
     """Squared lengths of centroids; of those that pad a tile the largest, so that they are far from all rows."""
     cluster = tl.arange(0, CLUSTERS)
@@ -137,15 +148,12 @@ def distances(
 
 
 @triton.jit
-def write_tallies(
-    tallies, slot, mass, scatter, residue, sizes, hard, doubt, CLUSTERS: tl.constexpr, BOUNDED: tl.constexpr
-):
+def write_tallies(place, mass, scatter, residue, sizes, hard, doubt, CLUSTERS: tl.constexpr):
     """Sums of a slot by clusters; hard cost, and by how much distances lost too many digits, are for all."""
     cluster = tl.arange(0, CLUSTERS)
-    place = tallies + slot * 5 * CLUSTERS + cluster
+    place += cluster
     tl.store(place, mass)
     tl.store(place + CLUSTERS, scatter)
-    if BOUNDED:
-        tl.store(place + 2 * CLUSTERS, residue)
+    tl.store(place + 2 * CLUSTERS, residue)
     tl.store(place + 3 * CLUSTERS, sizes)
     tl.store(place + 4 * CLUSTERS, tl.where(cluster == 0, hard, tl.where(cluster == 1, doubt, 0.0)))

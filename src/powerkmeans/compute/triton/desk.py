@@ -1,0 +1,58 @@
+"""What goes to a card before a pass and comes back after it: one copy each way, by way of pinned memory."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import Any, NamedTuple, cast
+
+from powerkmeans.support.tensors import torch_module
+from powerkmeans.types import Float64Array
+
+# bytes that a table may begin at, so that a card copies tiles of it
+ALIGNED = 128
+
+
+class Table(NamedTuple):
+    """The shape of a small table, and its type in PyTorch's words."""
+
+    shape: tuple[int, ...]
+    kind: Any
+
+
+class Desk:
+    """Small tables that every pass over the same rows writes anew: ``here``, and ``there`` once they are sent.
+
+    They are zero at first. A pass ends with its sums here, so the next one writes when the card has read.
+
+    known : what is made of ``there`` once, such as descriptors
+    """
+
+    def __init__(self, device: Any, *tables: Table) -> None:
+        torch = torch_module()
+        sizes = [torch.empty(shape, dtype=kind, device="meta").nbytes for shape, kind in tables]
+        *starts, total = accumulate((-(-size // ALIGNED) * ALIGNED for size in sizes), initial=0)
+        self._here = torch.zeros(total, dtype=torch.uint8, pin_memory=device.type == "cuda")
+        self._there = self._here.to(device)
+        places = [slice(start, start + size) for start, size in zip(starts, sizes, strict=True)]
+        both = (self._here, self._there)
+        self.here, self.there = (
+            [memory[place].view(kind).view(shape) for place, (shape, kind) in zip(places, tables, strict=True)]
+            for memory in both
+        )
+        self.known: tuple[Any, ...] = ()
+
+    def send(self) -> None:
+        """Bring all tables to the card, in the order of its work."""
+        if self._there is not self._here:
+            self._there.copy_(self._here, non_blocking=True)
+
+
+def fetched(table: Any) -> Float64Array:
+    """A table brought here when the card is done with it."""
+    if not table.is_cuda:
+        return cast(Float64Array, table.numpy())
+    torch = torch_module()
+    here = torch.empty(table.shape, dtype=table.dtype, pin_memory=True)
+    here.copy_(table, non_blocking=True)
+    torch.cuda.current_stream(table.device).synchronize()
+    return cast(Float64Array, here.numpy())
