@@ -7,7 +7,8 @@ passes : one pass at three shapes, in every precision: event timings, the median
     reading the features once takes, a hard iteration of flash-kmeans on the same rows where that package is
     installed, the error of the moments against float64, and the share of labels unlike those of float64. A pass
     begins and ends with numbers of this machine; ``kernels_ms`` is what its kernels take alone
-odd : kernels at odd shapes against float64
+odd : kernels at odd shapes against float64, and their time beside that of PyTorch's functions, which are as exact as
+    single precision
 views : a pass over three views, whole and with three tenths of them missing, beside PyTorch's functions
 raw : a pass from raw rows whose Fourier features are made inside, and the memory that it takes beside the rows
 limits : more than 2^31 numbers, and more than 2^25 rows in one cluster, counted
@@ -345,14 +346,17 @@ def _odd(torch: Any, _: int) -> Iterator[dict[str, Any]]:
                 points, weight = centers + 0.1, torch.rand(n, device="cuda") + 0.5
                 inputs = problem_at(points, membership, s)
                 truth = in_double(rows, weight, points, inputs, torch)[0]
-                errors = {}
-                for precision in STORAGE:
-                    held = held_as(rows, weight, precision, torch)
-                    found = launches.run(on_card(held, inputs)).moment
-                    errors[precision] = _error(found, truth)
+                helds = {precision: held_as(rows, weight, precision, torch) for precision in STORAGE}
+                passes = {
+                    name: lambda held=held, i=inputs: launches.run(on_card(held, i)) for name, held in helds.items()
+                }
                 block = Block(0, (rows,), (rows.square().sum(dim=1),), weight)
-                errors["torch"] = _error(block_statistics(block, Torch("cuda").place(inputs)).moment, truth)
-                yield {"n": n, "p": p, "k": k, "membership": membership.name, "s": str(s)} | errors
+                passes["torch"] = lambda block=block, i=inputs: _added([block], Torch("cuda").place(i), torch)
+                shape = {"n": n, "p": p, "k": k, "membership": membership.name, "s": str(s)}
+                errors = {name: _error(run().moment, truth) for name, run in passes.items()}
+                yield shape | errors | {
+                    "ms": milliseconds(passes["float32"], torch), "torch_ms": milliseconds(passes["torch"], torch, 3)
+                }  # fmt: skip
 
 
 def _timed(function: Callable[[], Any], torch: Any) -> tuple[float, Any]:

@@ -22,7 +22,8 @@ class Table(NamedTuple):
 class Desk:
     """Small tables that every pass over the same rows writes anew: ``here``, and ``there`` once they are sent.
 
-    They are zero at first. A pass ends with its sums here, so the next one writes when the card has read.
+    They are zero at first; those ``here`` are NumPy's where it has their type. A pass ends with its sums here, so
+    the next one writes when the card has read.
 
     known : what is made of ``there`` once, such as descriptors
     """
@@ -34,11 +35,11 @@ class Desk:
         self._here = torch.zeros(total, dtype=torch.uint8, pin_memory=device.type == "cuda")
         self._there = self._here.to(device)
         places = [slice(start, start + size) for start, size in zip(starts, sizes, strict=True)]
-        both = (self._here, self._there)
-        self.here, self.there = (
+        here, self.there = (
             [memory[place].view(kind).view(shape) for place, (shape, kind) in zip(places, tables, strict=True)]
-            for memory in both
+            for memory in (self._here, self._there)
         )
+        self.here = [table if table.dtype == torch.bfloat16 else table.numpy() for table in here]
         self.known: tuple[Any, ...] = ()
 
     def send(self) -> None:

@@ -13,10 +13,10 @@ from powerkmeans.compute.triton.planes import PlaneBlocks, Storage
 from powerkmeans.objective.block import PassInput
 from powerkmeans.support.install import needed
 from powerkmeans.support.tensors import torch_module
-from powerkmeans.types import Float64Array
+from powerkmeans.types import Array, Float64Array
 
 # rows that tensor cores add up before float64 does, by the number of planes: they round down, and this many times
-ROWS_PER_SUM = {1: 2**13, 2: 2**11}
+ROWS_PER_SUM = {1: 2**13, 2: 2**10}
 # relative rounding of products of numbers in one part, which are exact, and in two
 PRODUCT_ROUNDING = {1: 2.0**-22, 2: 2.0**-16}
 # groups of slots that are added apart, and how many numbers of how many slots a program takes at once
@@ -29,6 +29,11 @@ STEEP = -30.0
 SMALLEST_TILE, SMALLEST_HEIGHT = 16, 64
 # where the largest pull is put in the range of ``float16``, and how far below it others may be, as powers of two
 HALF_TOP, HALF_SPREAD = 15, 14
+
+
+def rows_per_sum(parts: int) -> int:
+    """The same where sums are many, and to write them takes its time."""
+    return parts * ROWS_PER_SUM[parts]
 
 
 class Shape(NamedTuple):
@@ -77,30 +82,25 @@ class Given:
         """The type of planes in Triton's words."""
         return getattr(needed("triton.language", "gpu"), self.held.storage.kind)
 
-    def centers(self) -> Any:
+    def centers(self) -> Array:
         """Centroids as features are held, (k, columns of all views padded)."""
         result = np.zeros((self.n_clusters, self.held.planes.shape[2]), dtype=np.float32)
         for start, projection in zip(self.held.starts, self.inputs.projections, strict=True):
             np.multiply(projection.T, -self.held.scale / 2, out=result[:, start : start + projection.shape[0]])
-        return torch_module().from_numpy(result)
+        return result
 
-    def squares(self, pieces: Any) -> Any:
+    def squares(self, pieces: Any) -> Array:
         """Squared lengths of centroids, (L, k): of single parts as they are rounded, so distances are to these."""
         if self.parts == 2:
-            norms = np.concatenate(self.inputs.center_norms, axis=1).T * np.float32(self.held.scale**2)
-            return torch_module().from_numpy(norms)
-        ends = [*self.held.starts[1:], pieces.shape[2]]
-        views = [pieces[0, :, start:end].float() for start, end in zip(self.held.starts, ends, strict=True)]
-        return torch_module().stack([view.square().sum(dim=1) for view in views])
+            return np.concatenate(self.inputs.center_norms, axis=1).T * np.float32(self.held.scale**2)
+        ends, rounded = [*self.held.starts[1:], pieces.shape[2]], pieces[0].float().numpy()
+        views = (rounded[:, start:end] for start, end in zip(self.held.starts, ends, strict=True))
+        return np.stack([np.vecdot(view, view) for view in views])
 
     @property
     def near_share(self) -> float:
         """The share of squared lengths below which a distance has lost digits."""
         return float(max(self.inputs.resolution, PRODUCT_ROUNDING[self.parts] ** (1 / 3)))
-
-    @property
-    def near_bound(self) -> float:
-        return near_bound(self.near_share)
 
     @property
     def reference(self) -> float:
@@ -112,10 +112,10 @@ class Given:
         return weight_scale(self.held, self.inputs)
 
     @property
-    def numbers(self) -> Any:
+    def numbers(self) -> tuple[float, ...]:
         """What ``tiles.numbers_of`` reads."""
-        values = self.reference, *exponents(self.inputs), self.near_share, self.near_bound, self.weight_scale
-        return torch_module().tensor(values)
+        share = self.near_share
+        return self.reference, *exponents(self.inputs), share, near_bound(share), self.weight_scale
 
 
 def near_bound(sigma: float) -> float:
@@ -210,12 +210,12 @@ class Slots(NamedTuple):
         return total[: self.height], total[self.height :]
 
 
-def slots_for(rows: Any, n_rows: int, parts: int, shape: Shape, height: int, clusters: int) -> Slots:
-    """Slots for moments of so many columns and clusters, as many as programs will write."""
+def slots_for(rows: Any, per_sum: int, shape: Shape, height: int, clusters: int) -> Slots:
+    """Slots for moments of so many columns and clusters, as many as programs will write: each of so many rows."""
     torch = torch_module()
     programs = _processors(rows.device, torch) * shape.programs
-    flush = max(1, ROWS_PER_SUM[parts] // shape.rows)
-    n_tiles = -(-n_rows // shape.rows)
+    flush = max(1, per_sum // shape.rows)
+    n_tiles = -(-rows.shape[-2] // shape.rows)
     whole = (n_tiles - 1) // (flush * programs)
     count = whole * programs + min(programs, n_tiles - whole * flush * programs)
     size = (height + TALLIES) * clusters

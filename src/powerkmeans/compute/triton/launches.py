@@ -20,6 +20,7 @@ from powerkmeans.compute.triton.given import (
     flags,
     from_tally,
     padded,
+    rows_per_sum,
     slots_for,
 )
 from powerkmeans.compute.triton.planes import split
@@ -56,17 +57,17 @@ def _statistics(given: Given, sums: RawSums) -> PassStatistics:
     ``M_s`` is homogeneous, so it is its gradient times what it is taken of.
     """
     held, inputs, weights = given.held, given.inputs, given.weight_scale
-    mass, scatter, residual = np.moveaxis(sums.by_view / weights, 1, 0).transpose(0, 2, 1)
-    scatter = scatter / held.scale**2
-    views = zip(held.starts, held.widths, strict=True)
-    moment = np.concatenate([sums.moment[:, start : start + width] for start, width in views], axis=1)
+    by_view = sums.by_view / weights
+    mass, scatter, residual = by_view[:, 0].T, by_view[:, 1].T / held.scale**2, by_view[:, 2].T
+    views = [sums.moment[:, i : i + width] for i, width in zip(held.starts, held.widths, strict=True)]
+    moment = views[0] if len(views) == 1 else np.concatenate(views, axis=1)
     return PassStatistics(
         mass=mass,
         moment=moment / (held.scale * weights),
         scatter=scatter,
         residual=residual,
         sizes=sums.sizes / weights,
-        loss=np.sum(scatter @ np.array(inputs.view_weights) + residual @ np.array(inputs.references)),
+        loss=np.sum(scatter @ inputs.view_weights + residual @ inputs.references),
         hard_cost=np.asarray(sums.hard_cost / (held.scale**2 * weights)),
     )
 
@@ -94,11 +95,10 @@ def _by_rows(given: Given, careful: bool) -> RawSums:
     parts, n_rows, width = held.planes.shape
     columns = padded(width)
     shape = _by_rows_shape(columns, clusters, parts)
-    slots = slots_for(held.planes, n_rows, parts, shape, columns, clusters)
+    slots = slots_for(held.planes, known.ROWS_PER_SUM[parts], shape, columns, clusters)
     desk = _desk(given, shape, (columns, clusters * parts))
-    centers, pieces = _written(given, desk)
-    desk.here[0].view(columns, clusters, parts)[:width, : given.n_clusters] = pieces.permute(2, 1, 0)
-    desk.here[3].copy_(centers)
+    pieces = _written(given, desk).permute(2, 1, 0)
+    desk.here[0].reshape(columns, clusters, parts)[:width, : given.n_clusters] = pieces
     desk.send()
     pass_by_rows[(slots.programs,)](
         *desk.known, *desk.there[1:3], slots.table, held.planes, desk.there[3], n_rows, width, given.n_clusters,
@@ -127,19 +127,18 @@ def _desk(given: Given, shape: Shape, *points: tuple[int, int]) -> Desk:
     return cast(Desk, held.desks[table, given.n_clusters])
 
 
-def _written(given: Given, desk: Desk) -> tuple[Any, Any]:
-    """Centroids and their parts, whose squared lengths are on the desk, with all numbers."""
-    centers = given.centers()
-    pieces = split(centers, given.held.storage, torch_module())
-    desk.here[1].copy_(given.squares(pieces)[0])
-    desk.here[2].copy_(given.numbers)
-    return centers, pieces
+def _written(given: Given, desk: Desk) -> Any:
+    """The parts of centroids; these, their squared lengths and all numbers are on the desk."""
+    desk.here[3][:] = centers = given.centers()
+    pieces = split(torch_module().from_numpy(centers), given.held.storage, torch_module())
+    desk.here[1][:], desk.here[2][:] = given.squares(pieces)[0], given.numbers
+    return pieces
 
 
 def _by_clusters_shape(clusters: int, parts: int) -> Shape:
     if clusters <= SMALLEST_HEIGHT:
         return Shape(64, 4, 2, 2) if parts == 1 else Shape(32, 4, 2)
-    return Shape(64, 8, 3) if parts == 1 else Shape(32, 8, 2)
+    return Shape(32, 8, 4 if parts == 1 else 2)
 
 
 def _by_clusters(given: Given) -> RawSums:
@@ -148,10 +147,10 @@ def _by_clusters(given: Given) -> RawSums:
     held, clusters = given.held, padded(given.n_clusters, SMALLEST_HEIGHT)
     parts, n_rows, width = held.planes.shape
     columns, shape = padded(width), _by_clusters_shape(clusters, parts)
-    slots = slots_for(held.planes, n_rows, parts, shape, columns, clusters)
+    slots = slots_for(held.planes, rows_per_sum(parts), shape, columns, clusters)
     desk = _desk(given, shape, (parts * clusters, columns), (clusters, columns))
-    _, pieces = _written(given, desk)
-    desk.here[0].view(parts, clusters, columns)[:, : given.n_clusters, :width] = pieces
+    pieces = _written(given, desk)
+    desk.here[0].reshape(parts, clusters, columns)[:, : given.n_clusters, :width] = pieces
     desk.send()
     pass_by_clusters[(slots.programs,)](
         *desk.known, *desk.there[1:3], slots.table, n_rows, given.n_clusters,
@@ -205,20 +204,20 @@ def _staged(given: Given, careful: bool) -> RawSums:
     held, torch, clusters, n_views = given.held, torch_module(), given.clusters, given.n_views
     parts, n_rows, width = held.planes.shape
     first, narrow, second, wide = _staged_shapes(clusters, width)
-    height, per_sum = -(-width // wide) * wide, known.ROWS_PER_SUM[2]
+    height, per_sum = -(-width // wide) * wide, rows_per_sum(2)
     count = min(PULLS_AT_ONCE // clusters, -(-n_rows // per_sum) * per_sum)
     shares, tile = -(-count // per_sum), min(128, clusters)
     device = held.planes.device
     moments = torch.zeros((shares, height, clusters), dtype=torch.float32, device=device)
     tallies = torch.zeros((count // first.rows, 3 * n_views + 2, clusters), dtype=torch.float32, device=device)
     pulled = torch.zeros((parts * count, clusters), dtype=held.planes.dtype, device=device)
-    flat, centers = held.planes.view(-1, width), given.centers()
+    flat, centers = held.planes.view(-1, width), torch.from_numpy(given.centers())
     pieces = split(centers, held.storage, torch)
     tables = _view_tables(given, pieces, narrow)
-    small = (*tables[:3], given.squares(pieces).contiguous(), given.numbers, centers)
+    small = (*tables[:3], torch.from_numpy(given.squares(pieces)), torch.tensor(given.numbers), centers)
     desk = Desk(device, *(Table(tuple(table.shape), table.dtype) for table in small))
     for place, table in zip(desk.here, small, strict=True):
-        place.copy_(table)
+        place[:] = table
     desk.send()
     ranges, view_numbers, points, squares, numbers, centers = desk.there
     covers = held.norms if held.covers is None else held.covers

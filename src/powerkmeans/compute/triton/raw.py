@@ -22,6 +22,7 @@ from powerkmeans.compute.triton.given import (
     from_tally,
     near_bound,
     padded,
+    rows_per_sum,
     slots_for,
     weight_scale,
 )
@@ -137,7 +138,7 @@ def _sums(raw: RawRows, inputs: PassInput) -> RawSums:
 
     (n_rows, _), parts, shape = raw.rows.shape, raw.storage.parts, SHAPE[raw.storage.parts]
     waves, width = int(raw.waves.shape[1]), int(raw.shift.shape[0])
-    slots = slots_for(raw.rows, n_rows, parts, shape, 2 * waves, SMALLEST_TILE)
+    slots = slots_for(raw.rows, rows_per_sum(parts), shape, 2 * waves, SMALLEST_TILE)
     points, squares, numbers = _sent(raw, inputs, waves)
     pass_from_raw[(slots.programs,)](
         descriptor(raw.rows, shape.rows, width), descriptor(raw.waves, width, waves),
@@ -171,13 +172,13 @@ def _sent(raw: RawRows, inputs: PassInput, waves: int) -> list[Any]:
     desk = raw.desks[k]
     pieces = split(torch.from_numpy(centers.astype(np.float32)), raw.storage, torch)[:, :, : 2 * n_waves]
     exact = centers if parts == 2 else pieces[0].double().numpy()
-    place = desk.here[0].view(parts, 2, waves, SMALLEST_TILE)
+    place = desk.here[0].reshape(parts, 2, waves, SMALLEST_TILE)
     place[:, :, :n_waves, :k] = pieces.reshape(parts, k, 2, n_waves).permute(0, 2, 3, 1)
-    desk.here[1].copy_(torch.from_numpy(np.vecdot(exact, exact)))
+    desk.here[1][:] = np.vecdot(exact, exact)
     share = max(inputs.resolution, PRODUCT_ROUNDING[2] ** (1 / 3))
     reference = float(inputs.references[0]) / raw.squared_unit
     values = reference, *exponents(inputs), share, near_bound(share), weight_scale(raw, inputs)
-    desk.here[2].copy_(torch.tensor(values))
+    desk.here[2][:] = values
     desk.send()
     return desk.there
 
