@@ -7,8 +7,7 @@ passes : one pass at three shapes, in every precision: event timings, the median
     reading the features once takes, a hard iteration of flash-kmeans on the same rows where that package is
     installed, the error of the moments against float64, and the share of labels unlike those of float64. A pass
     begins and ends with numbers of this machine; ``kernels_ms`` is what its kernels take alone
-odd : kernels at odd shapes against float64, and their time beside that of PyTorch's functions, which are as exact as
-    single precision
+odd : kernels at odd shapes against float64, and their time beside that of PyTorch's functions
 views : a pass over three views, whole and with three tenths of them missing, beside PyTorch's functions
 raw : a pass from raw rows whose Fourier features are made inside, and the memory that it takes beside the rows
 limits : more than 2^31 numbers, and more than 2^25 rows in one cluster, counted
@@ -342,21 +341,28 @@ def _odd(torch: Any, _: int) -> Iterator[dict[str, Any]]:
     for n, p, k in _ODD:
         for membership in (Fuzzy(), Possibilistic()):
             for s in (-np.inf, -5.0, -0.5) if k < 1000 else (-5.0,):  # many clusters take long to compile
-                rows, centers = mixture(n, p, k, torch)
-                points, weight = centers + 0.1, torch.rand(n, device="cuda") + 0.5
-                inputs = problem_at(points, membership, s)
-                truth = in_double(rows, weight, points, inputs, torch)[0]
-                helds = {precision: held_as(rows, weight, precision, torch) for precision in STORAGE}
-                passes = {
-                    name: lambda held=held, i=inputs: launches.run(on_card(held, i)) for name, held in helds.items()
-                }
-                block = Block(0, (rows,), (rows.square().sum(dim=1),), weight)
-                passes["torch"] = lambda block=block, i=inputs: _added([block], Torch("cuda").place(i), torch)
                 shape = {"n": n, "p": p, "k": k, "membership": membership.name, "s": str(s)}
-                errors = {name: _error(run().moment, truth) for name, run in passes.items()}
-                yield shape | errors | {
-                    "ms": milliseconds(passes["float32"], torch), "torch_ms": milliseconds(passes["torch"], torch, 3)
-                }  # fmt: skip
+                yield shape | _odd_passes(n, p, k, membership, s, torch)
+
+
+def _odd_passes(n: int, p: int, k: int, membership: Any, s: float, torch: Any) -> dict[str, float]:
+    """Errors in every precision and of PyTorch's functions, and the time of a pass in single precision by both."""
+    rows, centers = mixture(n, p, k, torch)
+    points, weight = centers + 0.1, torch.rand(n, device="cuda") + 0.5
+    inputs = problem_at(points, membership, s)
+    truth = in_double(rows, weight, points, inputs, torch)[0]
+    block = Block(0, (rows,), (rows.square().sum(dim=1),), weight)
+
+    def plain() -> Any:
+        return _added([block], Torch("cuda").place(inputs), torch)
+
+    helds = {precision: held_as(rows, weight, precision, torch) for precision in STORAGE}
+    errors = {name: _error(launches.run(on_card(held, inputs)).moment, truth) for name, held in helds.items()}
+    times = {
+        "ms": milliseconds(lambda: launches.run(on_card(helds["float32"], inputs)), torch),
+        "torch_ms": milliseconds(plain, torch, 3),
+    }
+    return errors | {"torch": _error(plain().moment, truth)} | times
 
 
 def _timed(function: Callable[[], Any], torch: Any) -> tuple[float, Any]:
