@@ -57,8 +57,8 @@ def _statistics(given: Given, sums: RawSums) -> PassStatistics:
     ``M_s`` is homogeneous, so it is its gradient times what it is taken of.
     """
     held, inputs, weights = given.held, given.inputs, given.weight_scale
-    by_view = sums.by_view / weights
-    mass, scatter, residual = by_view[:, 0].T, by_view[:, 1].T / held.scale**2, by_view[:, 2].T
+    mass, scatter, residual = (sums.by_view / weights).transpose(1, 2, 0)
+    scatter = scatter / held.scale**2
     views = [sums.moment[:, i : i + width] for i, width in zip(held.starts, held.widths, strict=True)]
     moment = views[0] if len(views) == 1 else np.concatenate(views, axis=1)
     return PassStatistics(
@@ -67,7 +67,7 @@ def _statistics(given: Given, sums: RawSums) -> PassStatistics:
         scatter=scatter,
         residual=residual,
         sizes=sums.sizes / weights,
-        loss=np.sum(scatter @ inputs.view_weights + residual @ inputs.references),
+        loss=scatter.sum(axis=0).dot(inputs.view_weights) + residual.sum(axis=0).dot(inputs.references),
         hard_cost=np.asarray(sums.hard_cost / (held.scale**2 * weights)),
     )
 
