@@ -138,7 +138,7 @@ def _written(given: Given, desk: Desk) -> Any:
 def _by_clusters_shape(clusters: int, parts: int) -> Shape:
     if clusters <= SMALLEST_HEIGHT:
         return Shape(64, 4, 2, 2) if parts == 1 else Shape(32, 4, 2)
-    return Shape(32, 8, 4 if parts == 1 else 2)
+    return Shape(64, 8, 3) if parts == 1 else Shape(32, 8, 2)
 
 
 def _by_clusters(given: Given) -> RawSums:

@@ -59,7 +59,7 @@ def row_pulls(
     tallies : (tiles of rows, 3 n_views + 2, CLUSTERS): mass, scatter and residual of each view, sizes, and of all
         clusters hard cost and by how much distances fell below what keeps digits
     """
-    _, s, fuzziness, near_share, near_bound, scale = numbers_of(numbers)
+    _single, s, fuzziness, near_share, near_bound, scale = numbers_of(numbers)
     program, cluster = tl.program_id(0), tl.arange(0, CLUSTERS)
     valid, start = (cluster < n_clusters)[None, :], first + program * ROWS
     row = start + tl.arange(0, ROWS)
