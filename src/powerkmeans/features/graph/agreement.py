@@ -29,8 +29,9 @@ from powerkmeans.types import Float64Array
 COMPARED_ROWS = 4000
 # where they agree on this much, nothing else has to be settled
 SETTLED = 0.9
-# where they agree on less it may be luck, and so few landmarks are halved in several ways
-DOUBTFUL, FEW_DRAWS, FEW_LANDMARKS = 0.75, 5, 600
+# so few landmarks are halved in several ways, as one may be luck, until it is beyond two standard errors whether
+# the graph is clear; the standard deviation of one way is that of a set of a hundred rows
+FEW_LANDMARKS, MOST_DRAWS, LUCK = 600, 9, 0.12
 # agreement and purity together, on average, from which a graph is clear
 CLEAR = 0.65
 # purity from which clusters are apart whatever other landmarks show
@@ -45,12 +46,17 @@ class Judgement(NamedTuple):
 
     @property
     def clear(self) -> bool:
-        """Whether the graph shows clusters.
+        """Whether the graph shows clusters."""
+        return self.agreement >= needed_agreement(self.purity)
 
-        Thin shapes need all landmarks, and halves do not show them.
-        But next to no neighbour is of another cluster there.
-        """
-        return (self.agreement + self.purity) / 2 >= CLEAR or self.purity >= PURE
+
+def needed_agreement(purity: float) -> float:
+    """The agreement from which a graph is clear: what is missing to ``CLEAR`` on average.
+
+    Thin shapes need all landmarks, and halves do not show them. But next to no neighbour is of another cluster
+    there, and they need none.
+    """
+    return -np.inf if purity >= PURE else 2 * CLEAR - purity
 
 
 class Compared(NamedTuple):
@@ -90,25 +96,31 @@ def purity_of(some: Compared, graph: Graph, labels: Labels) -> float:
     return beyond_chance(graph.shares[some.numbers], labels, some.rows.weight)
 
 
-def agree(rows: Rows, graph: Graph, labels: Labels, size: GraphSize, rng: np.random.Generator) -> float:
+def agree(
+    rows: Rows, graph: Graph, labels: Labels, size: GraphSize, needed: float, rng: np.random.Generator
+) -> float:
     """What a graph and graphs on two halves of its landmarks agree on: the mean over the three pairs.
 
     Halves alone would not do: the graph itself may be the odd one out. At first they weigh views as the graph does
     and have as many directions. Where that leaves something to settle, they have to find all of it for themselves.
+    It is found as well as it takes to know whether it is what is needed.
     """
-    value = _value(rows, graph, labels, partial(_alike_half, size=size), rng)
-    return value if value >= SETTLED else agree_anew(rows, graph, labels, size, rng)
+    if graph.landmarks.n_views > 1:  # of one view they find but the directions
+        value = _value(rows, graph, labels, partial(_alike_half, size=size), rng)
+        if value >= SETTLED:
+            return value
+    return agree_anew(rows, graph, labels, size, needed, rng)
 
 
-def agree_anew(rows: Rows, graph: Graph, labels: Labels, size: GraphSize, rng: np.random.Generator) -> float:
-    """The same with nothing that halves are told.
-
-    In doubt it is the mean over several ways to halve the landmarks, if these are few.
-    """
+def agree_anew(
+    rows: Rows, graph: Graph, labels: Labels, size: GraphSize, needed: float, rng: np.random.Generator
+) -> float:
+    """The same with nothing that halves are told: the mean over several ways to halve the landmarks, if few."""
     half = partial(_new_half, size=size)
     values = [_value(rows, graph, labels, half, rng)]
-    if values[0] < DOUBTFUL and graph.landmarks.rows.shape[0] <= FEW_LANDMARKS:
-        values += [_value(rows, graph, labels, half, rng) for _ in range(FEW_DRAWS - 1)]
+    most = MOST_DRAWS if graph.landmarks.rows.shape[0] <= FEW_LANDMARKS else 1
+    while len(values) < most and abs(np.mean(values) - needed) < 2 * LUCK / np.sqrt(len(values)):
+        values.append(_value(rows, graph, labels, half, rng))
     return float(np.mean(values))
 
 
