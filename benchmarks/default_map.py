@@ -2,8 +2,8 @@
 
 python -m benchmarks.default_map [--data FOLDER] [--sets SET ...] [--jobs 2] [--fresh]
 
-One fit with each to the study's sets. "choosing" is the part of a default fit's processor time that only tells which
-map to take: all but the first graph where the graph is taken, and all of the graph where it is not. Samples that are
+One fit with each to the study's sets. "choosing" is the part of a default fit's processor time that only tells
+which map to take: all but the first graph where the graph is taken, and all of the graph where it is not. Samples
 right with one of both alone are compared by the exact form of McNemar's test, one-sided; its p is the chance that
 landmarks are right alone so often if both were as good. Of many sets one has a small p by chance, so beside it
 stands what Holm's correction for all of them leaves. Clouds of many rows are there for their times. Rows go to
@@ -50,7 +50,7 @@ KEYS = ("data",)
 # what only tells which map to take, and all that is done for a graph
 _CHOICE = "powerkmeans.features.graph.choice."
 TIMED = {
-    **{_CHOICE + name: "judging" for name in ("labels_of", "purity_of", "agree", "again", "agree_anew")},
+    **{_CHOICE + name: "judging" for name in ("labels_of", "purity_of", "agree", "again")},
     "powerkmeans.fitting.features.prepare_fused": "graph",
 }
 

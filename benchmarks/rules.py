@@ -238,6 +238,7 @@ GUARDS: dict[str, str] = {
     "features.graph.agreement.PURE": _GRAPH,
     "features.graph.agreement.LUCK": "the most that was measured on a set of the study, CESC",
     "features.graph.agreement.MOST_DRAWS": _SPEED,
+    "features.graph.agreement.LEAST_PART": _SPEED,
     "features.graph.agreement.FEW_LANDMARKS": _SPEED,
     "features.graph.build.CLEAR_GAP": _GRAPH,
     "features.graph.agreement.SETTLED": _GRAPH,

@@ -96,7 +96,7 @@ def test_few_landmarks_are_halved_until_it_is_beyond_luck(monkeypatch, n_landmar
     left = iter(values)
     monkeypatch.setattr("powerkmeans.features.graph.agreement._value", lambda *rest: next(left))
     rows = np.zeros((n_landmarks, 2))
-    graph = SimpleNamespace(landmarks=SimpleNamespace(rows=rows, n_views=1))
+    graph = SimpleNamespace(landmarks=SimpleNamespace(rows=rows, n_views=1, weights=np.ones(1)))
     found = agree(
         rows, graph, np.zeros(n_landmarks), GraphSize(n_landmarks, 10, 3), 0.66, np.random.default_rng(0)
     )

@@ -12,7 +12,6 @@ from powerkmeans.features.graph.agreement import (
     Compared,
     Judgement,
     agree,
-    agree_anew,
     agreement,
     compared_rows,
     labels_of,
@@ -55,7 +54,7 @@ def plain_graph(rows: Rows, placing: Placing, drawn: Any, size: GraphSize, rng: 
     if agreement(labels, others, some.rows.weight) < ALIKE:
         return chosen
     purity = purity_of(few, wide, others)
-    judged = Judgement(agree_anew(few.rows, wide, others, more, needed_agreement(purity), rng), purity)
+    judged = Judgement(agree(few.rows, wide, others, more, needed_agreement(purity), rng), purity)
     return Chosen(wide, judged) if judged.agreement > agreed + MARGIN else chosen
 
 
