@@ -29,10 +29,8 @@ from scipy.stats import binomtest
 from sklearn.datasets import make_blobs
 from sklearn.metrics.cluster import contingency_matrix
 
-from benchmarks.contender import REFERENCE_MAP, Contender, load_libraries, timed_fit
+from benchmarks.contender import REFERENCE_MAP, Contender, add_run_options, run_jobs, timed_fit
 from benchmarks.datasets import data_folder
-from benchmarks.harness.fill import fill
-from benchmarks.harness.pool import Pool
 from benchmarks.harness.store import Row, Store
 from benchmarks.methods import Views
 from benchmarks.report import print_table
@@ -167,9 +165,7 @@ def parse(given: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", default=os.environ.get("POWERKMEANS_DATA"), help="folder of .npz data sets")
     parser.add_argument("--sets", nargs="+", choices=SETS, metavar="SET", default=list(SETS))
-    parser.add_argument("--jobs", type=int, default=2, help="processes with one thread each; 0: this one")
-    parser.add_argument("--limit", type=float, default=600.0, help="seconds that both fits may take")
-    parser.add_argument("--fresh", action="store_true", help="run again what there are rows of")
+    add_run_options(parser)
     return parser.parse_args(given)
 
 
@@ -182,11 +178,9 @@ def main(given: list[str] | None = None) -> None:
     folder = data_folder(arguments.data) if arguments.data else Path()
     jobs = [Job(name) for name in arguments.sets if arguments.data or not _needs_folder(name)]
     store = Store("default_map", KEYS)
-    store.forget((job.key for job in jobs), only_errors=not arguments.fresh)
-    with Pool(partial(measure, folder=folder), load_libraries, arguments.jobs, arguments.limit) as pool:
-        fill(store, pool, jobs, "default map")
+    rows = run_jobs(store, jobs, partial(measure, folder=folder), arguments, "default map")
     header = ["data", "map", "ACC", "landmarks", "right with one alone", "p", "of all", "seconds", "choosing"]
-    print_table(header, lines(store.of(job.key for job in jobs)))
+    print_table(header, lines(rows))
     print(f"rows in {store.path}")
 
 

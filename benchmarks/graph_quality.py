@@ -22,10 +22,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.contender import Contender, add_options, contenders, load_libraries, timed_fit
+from benchmarks.contender import Contender, add_options, add_run_options, contenders, run_jobs, timed_fit
 from benchmarks.datasets import data_folder
-from benchmarks.harness.fill import fill
-from benchmarks.harness.pool import Pool
 from benchmarks.harness.store import Row, Store
 from benchmarks.report import mean_std, print_table
 from benchmarks.study.sets import find_set, load
@@ -150,9 +148,7 @@ def parse(given: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--sets", nargs="+", choices=SETS, metavar="SET", default=list(SETS))
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--subsamples", type=int, default=20)
-    parser.add_argument("--jobs", type=int, default=2, help="processes with one thread each; 0: this one")
-    parser.add_argument("--limit", type=float, default=600.0, help="seconds that a fit may take")
-    parser.add_argument("--fresh", action="store_true", help="run again what there are rows of")
+    add_run_options(parser)
     return parser.parse_args(given)
 
 
@@ -163,12 +159,10 @@ def main(given: list[str] | None = None) -> None:
     who = contenders(arguments)
     jobs = jobs_of(sets, who, arguments.seeds, arguments.subsamples)
     store = Store("graph_quality", KEYS)
-    store.forget((job.key for job in jobs), only_errors=not arguments.fresh)
-    with Pool(partial(measure, folder=folder), load_libraries, arguments.jobs, arguments.limit) as pool:
-        fill(store, pool, jobs, "graph quality")
+    rows = run_jobs(store, jobs, partial(measure, folder=folder), arguments, "graph quality")
     print("mean ± standard deviation over seeds, and over subsamples of 90 % of the rows")
     scores = ["ACC, seeds", "ACC, 90 %", "NMI, seeds", "NMI, 90 %", "by counting"]
-    print_table(["data", "map", *scores, "processor seconds"], lines(store.of(job.key for job in jobs), sets, who))
+    print_table(["data", "map", *scores, "processor seconds"], lines(rows, sets, who))
     print(f"rows in {store.path}")
 
 
