@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(abspath $(VENV))/bytecode
 endif
 
-.PHONY: demo test test-more test-cluster test-torch test-studies test-processors test-emulated test-sanitized test-threadpoolctl test-versions test-nasty test-states mutants fuzz soak kills audit lint format bench bench-processors bench-speedups bench-ablation bench-scaling bench-cluster bench-startup bench-peers bench-starts bench-noise bench-noise-columns bench-graph bench-neighbors bench-graph-rules bench-map-scaling bench-raw bench-profile bench-choose-k bench-report bench-separation noise study theorems paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures docs dist wheels wheels-test dist-test clean help
+.PHONY: demo test test-more test-cluster test-torch test-studies test-processors test-emulated test-sanitized test-threadpoolctl test-versions test-nasty test-states mutants fuzz soak kills audit lint format bench bench-processors bench-speedups bench-ablation bench-scaling bench-cluster bench-startup bench-peers bench-starts bench-noise bench-noise-columns bench-graph bench-neighbors bench-graph-rules bench-default-map bench-map-scaling bench-raw bench-profile bench-choose-k bench-report bench-separation noise study theorems paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures docs dist wheels wheels-test dist-test clean help
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -186,6 +186,9 @@ bench-graph: $(VENV)/.run  ## ACC and NMI over seeds and subsamples, beside land
 
 bench-graph-rules: $(VENV)/.run  ## what each rule of the graph buys; real sets with POWERKMEANS_DATA
 	$(BIN)/python -m benchmarks.graph_rules --jobs $(JOBS)
+
+bench-default-map: $(VENV)/.run  ## the default map beside landmarks: which is taken, what choosing costs, whom it harms
+	$(BIN)/python -m benchmarks.default_map --jobs $(JOBS)
 
 bench-neighbors: $(VENV)/.run  ## accuracy by the number of neighbours in a graph, with its picture; needs no folder
 	$(BIN)/python -m benchmarks.neighbors_curve --jobs $(JOBS)

@@ -1,4 +1,4 @@
-"""Ours as an option of a command: a feature map and whatever else is told, beside landmarks in the same run."""
+"""Commands that fit ours over sets and seeds: what they have in common, from options to rows that are kept."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ import argparse
 import json
 import time
 import warnings
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from benchmarks.harness.fill import fill
+from benchmarks.harness.pool import Pool
+from benchmarks.harness.store import Row, Store
 from benchmarks.methods import Views, ours
 
 REFERENCE_MAP = "nystroem"  # landmarks, the default of 0.1.0
@@ -66,6 +70,23 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="more parameters of ours, such as n_neighbors=15",
     )
     parser.add_argument("--alone", action="store_true", help=f"not beside feature_map={REFERENCE_MAP!r}")
+
+
+def add_run_options(parser: argparse.ArgumentParser) -> None:
+    """The options that say how fits are run."""
+    parser.add_argument("--jobs", type=int, default=2, help="processes with one thread each; 0: this one")
+    parser.add_argument("--limit", type=float, default=600.0, help="seconds that a fit may take")
+    parser.add_argument("--fresh", action="store_true", help="run again what there are rows of")
+
+
+def run_jobs(
+    store: Store, jobs: Sequence[Any], measure: Callable[[Any], Row], arguments: argparse.Namespace, about: str
+) -> list[Row]:
+    """The rows of all jobs, of which those are run that are missing, failed, or are to be run again."""
+    store.forget((job.key for job in jobs), only_errors=not arguments.fresh)
+    with Pool(measure, load_libraries, arguments.jobs, arguments.limit) as pool:
+        fill(store, pool, jobs, about)
+    return store.of(job.key for job in jobs)
 
 
 def contenders(arguments: argparse.Namespace) -> list[Contender]:

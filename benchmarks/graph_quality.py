@@ -4,10 +4,11 @@ python -m benchmarks.graph_quality [--feature-map auto] [--with NAME=VALUE ...] 
     [--subsamples 20] [--sets SET ...] [--jobs 2] [--fresh]
 
 ACC and NMI, mean and standard deviation, over seeds on all rows, and over subsamples of 90 % of the rows with one
-seed; beside landmarks (the default of 0.1.0) in the same run. Columns are standardised but those of the digits,
-which share a unit; synthetic sets are one draw. Rows go to benchmarks/results/graph_quality.jsonl as they come; a
-run that was stopped goes on where it was, and --fresh runs again what it names. Without a folder the sets that
-ship with scikit-learn and the synthetic ones are fitted.
+seed; beside landmarks (the default of 0.1.0) in the same run. "by counting" is the deviation over twenty such
+subsamples of labels that do not change: what comes of which rows are counted alone. Columns are standardised but
+those of the digits, which share a unit; synthetic sets are one draw. Rows go to
+benchmarks/results/graph_quality.jsonl as they come; a run that was stopped goes on where it was, and --fresh runs
+again what it names. Without a folder the sets that ship with scikit-learn and the synthetic ones are fitted.
 """
 
 from __future__ import annotations
@@ -21,10 +22,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.contender import Contender, add_options, contenders, load_libraries, timed_fit
+from benchmarks.contender import Contender, add_options, add_run_options, contenders, run_jobs, timed_fit
 from benchmarks.datasets import data_folder
-from benchmarks.harness.fill import fill
-from benchmarks.harness.pool import Pool
 from benchmarks.harness.store import Row, Store
 from benchmarks.report import mean_std, print_table
 from benchmarks.study.sets import find_set, load
@@ -37,6 +36,7 @@ SETS = (
 SEED, SUBSAMPLE = "seed", "subsample"
 KEYS = ("data", "contender", "varied", "number")
 SHARE = 0.9  # of the rows in a subsample
+COUNTED = 20  # subsamples on which the labels of all rows are counted
 
 
 class Job(NamedTuple):
@@ -57,9 +57,17 @@ class Job(NamedTuple):
 
 def rows_of(job: Job, n: int) -> np.ndarray:
     """The rows that a job fits, in the order of the file."""
-    if job.varied == SEED:
-        return np.arange(n)
-    return np.sort(np.random.default_rng(job.number).permutation(n)[: round(SHARE * n)])
+    return np.arange(n) if job.varied == SEED else subsample(n, job.number)
+
+
+def subsample(n: int, number: int) -> np.ndarray:
+    return np.sort(np.random.default_rng(number).permutation(n)[: round(SHARE * n)])
+
+
+def counted(y: np.ndarray, labels: np.ndarray) -> float:
+    """The standard deviation of ACC over twenty subsamples of labels that stay as they are."""
+    some = (subsample(len(y), number) for number in range(COUNTED))
+    return float(np.std([clustering_accuracy(y[rows], labels[rows]) for rows in some]))
 
 
 def measure(job: Job, folder: Path) -> Row:
@@ -69,6 +77,7 @@ def measure(job: Job, folder: Path) -> Row:
     seed = job.number if job.varied == SEED else 0
     found = timed_fit(job.who, [np.ascontiguousarray(view[chosen]) for view in views], k, seed)
     labels = found.model.labels_
+    alone = {"counted_std": counted(y, labels)} if job.varied == SEED else {}
     return {
         "ACC": clustering_accuracy(y[chosen], labels),
         "NMI": normalized_mutual_info(y[chosen], labels),
@@ -76,6 +85,7 @@ def measure(job: Job, folder: Path) -> Row:
         "n_iter": int(found.model.n_iter_),
         "seconds": round(found.seconds, 4),
         "cpu_seconds": round(found.cpu_seconds, 4),
+        **alone,
     }
 
 
@@ -99,7 +109,7 @@ def lines(rows: Iterable[Row], sets: Sequence[str], who: Sequence[Contender]) ->
         cells = {
             str(one): [row for row in good if (row["data"], row["contender"]) == (data, str(one))] for one in who
         }
-        table += [[data, name, *_scores(cell), _seconds(cell)] for name, cell in cells.items()]
+        table += [[data, name, *_scores(cell), _counted(cell), _seconds(cell)] for name, cell in cells.items()]
         if all(cells.values()):
             for name, cell in cells.items():
                 means.setdefault(name, []).append(
@@ -107,7 +117,7 @@ def lines(rows: Iterable[Row], sets: Sequence[str], who: Sequence[Contender]) ->
                 )
     for name, values in means.items():
         acc, nmi = np.mean(values, axis=0)
-        table.append([f"mean of {len(values)} sets", name, f"{acc:.3f}", "", f"{nmi:.3f}", "", ""])
+        table.append([f"mean of {len(values)} sets", name, f"{acc:.3f}", "", f"{nmi:.3f}", "", "", ""])
     return table
 
 
@@ -119,6 +129,11 @@ def _scores(cell: list[Row]) -> list[str]:
         for varied in (SEED, SUBSAMPLE)
         for values in [[row[score] for row in cell if row["varied"] == varied]]
     ]
+
+
+def _counted(cell: list[Row]) -> str:
+    values = [row["counted_std"] for row in cell if "counted_std" in row]
+    return f"{np.mean(values):.3f}" if values else "-"
 
 
 def _seconds(cell: list[Row]) -> str:
@@ -133,9 +148,7 @@ def parse(given: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--sets", nargs="+", choices=SETS, metavar="SET", default=list(SETS))
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--subsamples", type=int, default=20)
-    parser.add_argument("--jobs", type=int, default=2, help="processes with one thread each; 0: this one")
-    parser.add_argument("--limit", type=float, default=600.0, help="seconds that a fit may take")
-    parser.add_argument("--fresh", action="store_true", help="run again what there are rows of")
+    add_run_options(parser)
     return parser.parse_args(given)
 
 
@@ -146,12 +159,10 @@ def main(given: list[str] | None = None) -> None:
     who = contenders(arguments)
     jobs = jobs_of(sets, who, arguments.seeds, arguments.subsamples)
     store = Store("graph_quality", KEYS)
-    store.forget((job.key for job in jobs), only_errors=not arguments.fresh)
-    with Pool(partial(measure, folder=folder), load_libraries, arguments.jobs, arguments.limit) as pool:
-        fill(store, pool, jobs, "graph quality")
+    rows = run_jobs(store, jobs, partial(measure, folder=folder), arguments, "graph quality")
     print("mean ± standard deviation over seeds, and over subsamples of 90 % of the rows")
-    header = ["data", "map", "ACC, seeds", "ACC, 90 %", "NMI, seeds", "NMI, 90 %", "processor seconds"]
-    print_table(header, lines(store.of(job.key for job in jobs), sets, who))
+    scores = ["ACC, seeds", "ACC, 90 %", "NMI, seeds", "NMI, 90 %", "by counting"]
+    print_table(["data", "map", *scores, "processor seconds"], lines(rows, sets, who))
     print(f"rows in {store.path}")
 
 

@@ -21,10 +21,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.contender import Contender, load_libraries, timed_fit
+from benchmarks.contender import Contender, add_run_options, run_jobs, timed_fit
 from benchmarks.datasets import data_folder
-from benchmarks.harness.fill import fill
-from benchmarks.harness.pool import Pool
 from benchmarks.harness.store import Row, Store
 from benchmarks.report import print_table
 from benchmarks.study.factors import set_constants
@@ -124,9 +122,7 @@ def parse(given: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--sets", nargs="+", choices=SETS, metavar="SET", default=list(SETS))
     parser.add_argument("--only", nargs="+", choices=list(RULES), metavar="RULE", default=list(RULES))
     parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument("--jobs", type=int, default=2, help="processes with one thread each; 0: this one")
-    parser.add_argument("--limit", type=float, default=600.0, help="seconds that a fit may take")
-    parser.add_argument("--fresh", action="store_true", help="run again what there are rows of")
+    add_run_options(parser)
     return parser.parse_args(given)
 
 
@@ -137,11 +133,9 @@ def main(given: list[str] | None = None) -> None:
     rules = list(dict.fromkeys([NOTHING, *arguments.only]))
     jobs = [Job(data, rule, seed) for data in sets for seed in range(arguments.seeds) for rule in rules]
     store = Store("graph_rules", KEYS)
-    store.forget((job.key for job in jobs), only_errors=not arguments.fresh)
-    with Pool(partial(measure, folder=folder), load_libraries, arguments.jobs, arguments.limit) as pool:
-        fill(store, pool, jobs, "rules of the graph")
+    rows = run_jobs(store, jobs, partial(measure, folder=folder), arguments, "rules of the graph")
     print("accuracy in points of a hundred, and what it changes by without each rule")
-    print_table(["data", *rules], lines(store.of(job.key for job in jobs), sets, rules))
+    print_table(["data", *rules], lines(rows, sets, rules))
     print(*[f"{name}: {rule.text}" for name, rule in RULES.items() if name in rules], sep="\n")
     print(f"rows in {store.path}")
 

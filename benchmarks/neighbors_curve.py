@@ -17,9 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.contender import REFERENCE_MAP, Contender, load_libraries, timed_fit
-from benchmarks.harness.fill import fill
-from benchmarks.harness.pool import Pool
+from benchmarks.contender import REFERENCE_MAP, Contender, add_run_options, run_jobs, timed_fit
 from benchmarks.harness.store import Row, Store
 from benchmarks.paper.figures import pyplot
 from benchmarks.report import print_table
@@ -92,9 +90,7 @@ def parse(given: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--sets", nargs="+", choices=SETS, metavar="SET", default=list(SETS))
     parser.add_argument("--counts", nargs="+", type=int, default=list(COUNTS))
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--jobs", type=int, default=2, help="processes with one thread each; 0: this one")
-    parser.add_argument("--limit", type=float, default=600.0, help="seconds that a fit may take")
-    parser.add_argument("--fresh", action="store_true", help="run again what there are rows of")
+    add_run_options(parser)
     parser.add_argument("--images", type=Path, default=IMAGES, help="folder of the picture")
     return parser.parse_args(given)
 
@@ -104,10 +100,7 @@ def main(given: list[str] | None = None) -> None:
     sets, counts, store = arguments.sets, arguments.counts, Store("neighbors_curve", KEYS)
     seeds = range(arguments.seeds)
     jobs = [Job(data, count, seed) for data in sets for seed in seeds for count in (LANDMARKS, *counts)]
-    store.forget((job.key for job in jobs), only_errors=not arguments.fresh)
-    with Pool(measure, load_libraries, arguments.jobs, arguments.limit) as pool:
-        fill(store, pool, jobs, "neighbours")
-    rows = store.of(job.key for job in jobs)
+    rows = run_jobs(store, jobs, measure, arguments, "neighbours")
     header = ["data", "landmarks", *[f"{count}" for count in counts]]
     print(f"mean accuracy over {arguments.seeds} seeds, by n_neighbors")
     print_table(header, [[data, *_texts(curve(rows, data, (LANDMARKS, *counts)))] for data in sets])

@@ -18,10 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.contender import Contender, add_options, contenders, load_libraries, timed_fit
+from benchmarks.contender import Contender, add_options, add_run_options, contenders, run_jobs, timed_fit
 from benchmarks.datasets import data_folder
-from benchmarks.harness.fill import fill
-from benchmarks.harness.pool import Pool
 from benchmarks.harness.store import Row, Store
 from benchmarks.report import mean_std, print_table
 from benchmarks.study.sets import load
@@ -91,9 +89,7 @@ def parse(given: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--data", help="folder of .npz data sets (default: $POWERKMEANS_DATA)")
     parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--jobs", type=int, default=2, help="processes with one thread each; 0: this one")
-    parser.add_argument("--limit", type=float, default=600.0, help="seconds that a fit may take")
-    parser.add_argument("--fresh", action="store_true", help="run again what there are rows of")
+    add_run_options(parser)
     return parser.parse_args(given)
 
 
@@ -107,10 +103,8 @@ def main(given: list[str] | None = None) -> None:
         for seed in range(arguments.seeds)
         for one in who
     ]
-    store.forget((job.key for job in jobs), only_errors=not arguments.fresh)
     measured = partial(measure, folder=data_folder(arguments.data))
-    with Pool(measured, load_libraries, arguments.jobs, arguments.limit) as pool:
-        fill(store, pool, jobs, "noise columns")
+    rows = run_jobs(store, jobs, measured, arguments, "noise columns")
     print(f"means of {arguments.seeds} draws of the noise")
     header = [
         "data",
@@ -121,7 +115,7 @@ def main(given: list[str] | None = None) -> None:
         "least of a real view",
         "noise is least in",
     ]
-    print_table(header, lines(store.of(job.key for job in jobs), arguments.sets, who))
+    print_table(header, lines(rows, arguments.sets, who))
     print(f"rows in {store.path}")
 
 

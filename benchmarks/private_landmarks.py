@@ -21,10 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
-from benchmarks.contender import Contender, load_libraries, timed_fit
+from benchmarks.contender import Contender, add_run_options, run_jobs, timed_fit
 from benchmarks.datasets import data_folder
-from benchmarks.harness.fill import fill
-from benchmarks.harness.pool import Pool
 from benchmarks.harness.store import Row, Store
 from benchmarks.report import print_table
 from benchmarks.study.sets import find_set, load
@@ -100,9 +98,7 @@ def parse(given: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--sets", nargs="+", choices=SETS, metavar="SET", default=list(SETS))
     parser.add_argument("--rows", nargs="+", type=int, default=list(ROWS), help="rows per landmark")
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--jobs", type=int, default=2, help="processes with one thread each; 0: this one")
-    parser.add_argument("--limit", type=float, default=600.0, help="seconds that a fit may take")
-    parser.add_argument("--fresh", action="store_true", help="run again what there are rows of")
+    add_run_options(parser)
     return parser.parse_args(given)
 
 
@@ -122,15 +118,13 @@ def jobs_of(arguments: argparse.Namespace) -> list[Job]:
 def main(given: list[str] | None = None) -> None:
     arguments = parse(given)
     jobs, store = jobs_of(arguments), Store("private_landmarks", KEYS)
-    store.forget((job.key for job in jobs), only_errors=not arguments.fresh)
     folder: Any = Path()
     if any(find_set(data).needs_folder for data in arguments.sets):
         folder = data_folder(arguments.data)
-    with Pool(partial(measure, folder=folder), load_libraries, arguments.jobs, arguments.limit) as pool:
-        fill(store, pool, jobs, "private landmarks")
+    rows = run_jobs(store, jobs, partial(measure, folder=folder), arguments, "private landmarks")
     print(f"ACC, ARI (landmarks) by rows_per_landmark, means of {arguments.seeds} seeds")
     header = ["data", "feature_map", "landmarks", *map(str, arguments.rows)]
-    print_table(header, lines(store.of(job.key for job in jobs), arguments.sets, arguments.rows))
+    print_table(header, lines(rows, arguments.sets, arguments.rows))
     print(f"rows in {store.path}")
 
 

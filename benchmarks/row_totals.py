@@ -23,10 +23,8 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
-from benchmarks.contender import load_libraries
+from benchmarks.contender import add_run_options, run_jobs
 from benchmarks.datasets import data_folder
-from benchmarks.harness.fill import fill
-from benchmarks.harness.pool import Pool
 from benchmarks.harness.store import Row, Store
 from benchmarks.methods import Views
 from benchmarks.methods.ours import any_views
@@ -181,9 +179,7 @@ def parse(given: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--data", help="folder of .npz data sets (default: $POWERKMEANS_DATA)")
     parser.add_argument("--sets", nargs="+", choices=SETS, metavar="SET", default=list(SETS))
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--jobs", type=int, default=2, help="processes with one thread each; 0: this one")
-    parser.add_argument("--limit", type=float, default=600.0, help="seconds that a fit may take")
-    parser.add_argument("--fresh", action="store_true", help="run again what there are rows of")
+    add_run_options(parser)
     return parser.parse_args(given)
 
 
@@ -191,13 +187,11 @@ def main(given: list[str] | None = None) -> None:
     arguments = parse(given)
     store, seeds = Store("row_totals", KEYS), range(arguments.seeds)
     jobs = [Job(data, name, seed) for data in arguments.sets for seed in seeds for name in MAPS]
-    store.forget((job.key for job in jobs), only_errors=not arguments.fresh)
     folder = data_folder(arguments.data) if any(data in FROM_FOLDER for data in arguments.sets) else Path()
-    with Pool(partial(measure, folder=folder), load_libraries, arguments.jobs, arguments.limit) as pool:
-        fill(store, pool, jobs, "row totals")
+    rows = run_jobs(store, jobs, partial(measure, folder=folder), arguments, "row totals")
     print(f"how often it is said, and mean adjusted Rand index over {arguments.seeds} seeds")
     header = ["data", "feature_map", "said", "as it is", "metric='cosine'", "logs of shares", "k-means"]
-    print_table(header, lines(store.of(job.key for job in jobs), arguments.sets))
+    print_table(header, lines(rows, arguments.sets))
     print(f"rows in {store.path}")
 
 

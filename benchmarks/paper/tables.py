@@ -4,8 +4,8 @@ python -m benchmarks.paper.tables --table multi|ablation|single|all [--data FOLD
 
 Rows are appended to benchmarks/results/paper_<table>.jsonl as they come (the ablation shows rows of the table
 multi); a run that was stopped goes on where it was, --fresh starts over with the methods and sets that are named
-(or all), and --retry runs again what failed. With --jobs over 1 every fit has one thread. A method of one's own is
-added with --methods module:name.
+(or all), --retry runs again what failed, and --tables runs nothing. With --jobs over 1 every fit has one thread. A
+method of one's own is added with --methods module:name.
 """
 
 from __future__ import annotations
@@ -50,6 +50,16 @@ def run_table(table: str, arguments: argparse.Namespace, renew: bool) -> str:
         names = {data.name for chosen in sets for data in (chosen, chosen.scan) if data is not None}
         mine = lambda row: row["data"] in names and row["method"] in methods  # noqa: E731
         store.discard(lambda row: mine(row) and (arguments.fresh or "error" in row))
+    if not arguments.tables:
+        run_fits(rows_of, store, sets, methods, arguments)
+    shown = [data for data in SETS[rows_of] if data in sets or not (data.files or arguments.quick)]
+    return page(table, shown, methods, store)
+
+
+def run_fits(
+    rows_of: str, store: Store, sets: list[DataSet], methods: list[str], arguments: argparse.Namespace
+) -> None:
+    """Every fit of which there is no row."""
     limits = Limits(arguments.data, arguments.jobs, arguments.limit, arguments.memory)
     progress = Progress(sum(planned(rows_of, data, methods, arguments.seeds) for data in sets))
     with fitting_pool(limits) as pool:
@@ -57,8 +67,6 @@ def run_table(table: str, arguments: argparse.Namespace, renew: bool) -> str:
         for data in sets:
             runner.run(data, methods, arguments.seeds)
     progress.close()
-    shown = [data for data in SETS[rows_of] if data in sets or not (data.files or arguments.quick)]
-    return page(table, shown, methods, store)
 
 
 def parse(given: list[str] | None) -> argparse.Namespace:
@@ -77,6 +85,7 @@ def parse(given: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--memory", type=float, default=24.0, help="gigabytes that a method's arrays may take")
     parser.add_argument("--quick", action="store_true", help="small sets, three seeds, results of their own")
     parser.add_argument("--fresh", action="store_true", help="start over")
+    parser.add_argument("--tables", action="store_true", help="run nothing: pages of the rows there are")
     parser.add_argument("--retry", action="store_true", help="run again what failed")
     parser.add_argument(
         "--pages", type=Path, default=PAGES, help="folder for the Markdown pages (not with --quick)"

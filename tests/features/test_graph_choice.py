@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import chain, repeat
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from sklearn.datasets import make_moons
 from sklearn.metrics import adjusted_rand_score
 
 from powerkmeans import KernelPowerKMeans
-from powerkmeans.features.graph.agreement import agree, agree_anew, agreement, compared_rows, labels_of
+from powerkmeans.features.graph.agreement import Judgement, agree, agree_anew, agreement, compared_rows, labels_of
 from powerkmeans.features.graph.build import (
     GraphSize,
     Rows,
@@ -40,7 +41,7 @@ def test_more_neighbours_where_clouds_run_into_each_other():
     rows = overlapping()
     assert base_of(rows, 3).n_neighbors == 40
     assert base_of(rows, 3, n_neighbors=10).n_neighbors == 10  # as told
-    assert base_of(rows[:110], 3).n_neighbors == 10  # forty would be more than a cluster has landmarks
+    assert base_of(rows[::3], 3).n_neighbors == 10  # forty would be more than a cluster has of half the landmarks
 
 
 def test_few_neighbours_where_there_are_shapes():
@@ -76,9 +77,37 @@ def test_a_graph_that_is_the_odd_one_out():
     size = GraphSize(180, 10, 3)
     graph = build_graph(some, Placing(origin_of(rows, (0, 10)), (0, 10)), rows, size)
     rng = np.random.default_rng(0)
-    found = agree(some, graph, labels_of(compared_rows(some, rng), graph), size, rng)
+    found = agree(some, graph, labels_of(compared_rows(some, rng), graph), size, 0.65, rng)
     odd = agreement(np.arange(180) % 3, np.arange(180) // 60, np.ones(180))
     assert found == pytest.approx((1 + 2 * odd) / 3)
+
+
+@pytest.mark.parametrize(
+    ("n_landmarks", "values", "told"),
+    [
+        (124, [0.86, 0.4, 0.5, 0.45, 0.4], 0.522),  # one lucky way of five
+        (124, [0.95], 0.95),
+        (124, [0.2], 0.2),
+        (2000, [0.7], 0.7),
+        (124, [0.6] * 9, 0.6),  # it stays open
+    ],
+)
+def test_few_landmarks_are_halved_until_it_is_beyond_luck(monkeypatch, n_landmarks, values, told):
+    left = iter(values)
+    monkeypatch.setattr("powerkmeans.features.graph.agreement._value", lambda *rest: next(left))
+    rows = np.zeros((n_landmarks, 2))
+    graph = SimpleNamespace(landmarks=SimpleNamespace(rows=rows, n_views=1, weights=np.ones(1)))
+    found = agree(
+        rows, graph, np.zeros(n_landmarks), GraphSize(n_landmarks, 10, 3), 0.66, np.random.default_rng(0)
+    )
+    assert found == pytest.approx(told)
+    assert not list(left)
+
+
+@pytest.mark.parametrize(("agreement", "purity"), [(0.66, 0.64), (0.4, 0.95)])
+def test_what_is_needed_is_what_is_clear(agreement, purity):
+    assert Judgement(agreement, purity).clear
+    assert not Judgement(agreement - 0.02, min(purity, 0.64)).clear
 
 
 def contradicting(n=90):
@@ -97,8 +126,8 @@ def test_halves_have_to_find_the_weights_of_views_themselves():
     even = even_landmarks(placing(rows, np), placing.placed_offsets)
     graph = tied_graph(some, placing, replace(even, weights=np.array([0.9, 0.1])), size).along(3)
     rng = np.random.default_rng(0)
-    assert agree(some, graph, classes[0], size, rng) > 0.95
-    assert agree_anew(some, graph, classes[0], size, rng) < 0.8
+    assert agree(some, graph, classes[0], size, 0.65, rng) > 0.95
+    assert agree_anew(some, graph, classes[0], size, 0.65, rng) < 0.8
 
 
 def by_k_means(features):

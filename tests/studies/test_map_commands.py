@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from benchmarks import contender, graph_quality, map_scaling, noise_columns, report
+from benchmarks import contender, default_map, graph_quality, map_scaling, noise_columns, report
 from benchmarks.contender import Contender
 from benchmarks.harness.store import Store
 from benchmarks.methods import REFERENCE
@@ -124,3 +124,26 @@ def test_slopes_of_powers_are_their_exponents():
     assert map_scaling.slope(lines, "fit_seconds") == pytest.approx(1.5)
     assert map_scaling.slope(lines, "peak_mb") is None
     assert map_scaling.slope(lines[:1], "fit_seconds") is None
+
+
+def test_the_default_beside_landmarks(capsys):
+    default_map.main(["--sets", "iris", "wine", "--jobs", "0"])
+    rows = stored("default_map", default_map.KEYS)
+    assert [row["map"] for row in rows.values()] == ["graph", "graph"]
+    for row in rows.values():
+        difference = round(row["n"] * (row["ACC"] - row["ACC_landmarks"]))
+        assert row["only_default"] - row["only_landmarks"] == difference
+        assert 0 < row["choosing_seconds"] < row["cpu_seconds"]
+    assert "| wine | graph |" in capsys.readouterr().out
+
+
+def test_samples_that_are_right():
+    y, labels = np.array(["a", "a", "b", "b", "b"]), np.array([4, 4, 4, 7, 7])
+    assert default_map.right(y, labels).tolist() == [True, True, False, True, True]
+
+
+def test_chance_of_a_loss():
+    assert default_map.chance(0, 6) == pytest.approx(2**-6)
+    assert default_map.chance(6, 0) == 1
+    assert default_map.chance(0, 0) == 1
+    assert default_map.corrected([0.04, 0.01, 0.03]) == pytest.approx([0.06, 0.03, 0.06])

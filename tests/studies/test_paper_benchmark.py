@@ -157,6 +157,16 @@ def test_order_of_rows_does_not_matter_to_the_page(place):
     assert (place / "pages" / "multi_view.md").read_text() == page
 
 
+def test_pages_of_the_rows_there_are(place):
+    run(place)
+    page, file = (place / "pages" / "multi_view.md").read_text(), place / "results" / "paper_multi.jsonl"
+    lines = file.read_text().splitlines(keepends=True)
+    file.write_text("".join(lines[:-1]))
+    run(place, "--tables")
+    assert file.read_text() == "".join(lines[:-1])
+    assert (place / "pages" / "multi_view.md").read_text() != page
+
+
 def test_fresh_and_retry_run_again_what_they_name(place):
     run(place, methods=["own_methods:HALVES", "own_methods:FAILS"])
     log = place / "fits.log"

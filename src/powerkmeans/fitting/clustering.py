@@ -28,9 +28,9 @@ QUICK_FACTOR = 1.5
 
 @hearing(SILENT)
 def cluster_features(
-    settings: Settings, seed: int, features: Float64Array, weight: Float64Array
+    settings: Settings, seed: int, features: Float64Array, weight: Float64Array, moves: bool = True
 ) -> NDArray[np.integer]:
-    """The clusters of features as a fit with the defaults finds them, but for its patience."""
+    """The clusters of features as a fit with the defaults finds them, but for its patience, and moves if told."""
     plain = replace(
         settings,
         s_init="auto",
@@ -44,9 +44,11 @@ def cluster_features(
     if not task.problem.scatter[0] > ROUNDING:  # of unit length: all in one place
         return np.zeros(len(weight), dtype=np.int32)
     runs = anneal_all(task, task, find_collapse(task), SILENT)
-    best = complete(task, task, runs[choose_restart([run.summary for run in runs])], SILENT).found
-    engine = task.prepared.engine
-    return map_rows(engine, block_labels, prepare(best.parameters, best.s, task.problem, engine.dtype))
+    best = runs[choose_restart([run.summary for run in runs])]
+    if moves:
+        best = complete(task, task, best, SILENT)
+    engine, found = task.prepared.engine, best.found
+    return map_rows(engine, block_labels, prepare(found.parameters, found.s, task.problem, engine.dtype))
 
 
 def _task(features: Float64Array, weight: Float64Array, settings: Settings, seed: int) -> Task:

@@ -38,7 +38,7 @@ def make_maps(
     _check_memory(views, samples, chosen, n_clusters)
     tools = Tools(
         partial(_in_blocks, settings.engine),
-        partial(cluster_features, settings, seed),
+        partial(cluster_features, settings, seed, moves=False),
         search_of(open_engine(settings.engine, views).passes),
     )
     maps = []

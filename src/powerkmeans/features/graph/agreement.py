@@ -16,8 +16,8 @@ from powerkmeans.features.graph.build import (
     GraphSize,
     Labels,
     Rows,
+    again,
     even_weights,
-    tied_graph,
     weighed_graph,
 )
 from powerkmeans.features.graph.distances import Landmarks
@@ -29,12 +29,18 @@ from powerkmeans.types import Float64Array
 COMPARED_ROWS = 4000
 # where they agree on this much, nothing else has to be settled
 SETTLED = 0.9
-# where they agree on less it may be luck, and so few landmarks are halved in several ways
-DOUBTFUL, FEW_DRAWS, FEW_LANDMARKS = 0.75, 5, 600
+# so few landmarks are halved in several ways, as one may be luck, until it is beyond two standard errors whether
+# the graph is clear; the standard deviation of one way is that of a set of a hundred rows
+FEW_LANDMARKS, MOST_DRAWS, LUCK = 600, 9, 0.12
+# weights of which none is below this part of an even one tell halves nothing
+LEAST_PART = 0.5
 # agreement and purity together, on average, from which a graph is clear
 CLEAR = 0.65
 # purity from which clusters are apart whatever other landmarks show
 PURE = 0.9
+
+
+Half = Callable[[Rows, Graph, Landmarks], Graph]
 
 
 class Judgement(NamedTuple):
@@ -45,12 +51,17 @@ class Judgement(NamedTuple):
 
     @property
     def clear(self) -> bool:
-        """Whether the graph shows clusters.
+        """Whether the graph shows clusters."""
+        return self.agreement >= needed_agreement(self.purity)
 
-        Thin shapes need all landmarks, and halves do not show them.
-        But next to no neighbour is of another cluster there.
-        """
-        return (self.agreement + self.purity) / 2 >= CLEAR or self.purity >= PURE
+
+def needed_agreement(purity: float) -> float:
+    """The agreement from which a graph is clear: what is missing to ``CLEAR`` on average.
+
+    Thin shapes need all landmarks, and halves do not show them. But next to no neighbour is of another cluster
+    there, and they need none.
+    """
+    return -np.inf if purity >= PURE else 2 * CLEAR - purity
 
 
 class Compared(NamedTuple):
@@ -90,35 +101,46 @@ def purity_of(some: Compared, graph: Graph, labels: Labels) -> float:
     return beyond_chance(graph.shares[some.numbers], labels, some.rows.weight)
 
 
-def agree(rows: Rows, graph: Graph, labels: Labels, size: GraphSize, rng: np.random.Generator) -> float:
+def agree(
+    rows: Rows, graph: Graph, labels: Labels, size: GraphSize, needed: float, rng: np.random.Generator
+) -> float:
     """What a graph and graphs on two halves of its landmarks agree on: the mean over the three pairs.
 
-    Halves alone would not do: the graph itself may be the odd one out. At first they weigh views as the graph does
-    and have as many directions. Where that leaves something to settle, they have to find all of it for themselves.
+    Halves alone would not do: the graph itself may be the odd one out. Several views are weighed as the graph does
+    at first. Where that leaves something to settle, and few landmarks or uneven weights leave it open what halves
+    would find by themselves, they have to.
     """
-    value = _value(rows, graph, labels, partial(_alike_half, size=size), rng)
-    return value if value >= SETTLED else agree_anew(rows, graph, labels, size, rng)
+    if graph.landmarks.n_views > 1:
+        value = _value(rows, graph, labels, partial(_alike_half, size=size), rng)
+        if value >= SETTLED or not (_few(graph) or _uneven(graph)):
+            return value
+    return agree_anew(rows, graph, labels, size, needed, rng)
 
 
-def agree_anew(rows: Rows, graph: Graph, labels: Labels, size: GraphSize, rng: np.random.Generator) -> float:
+def _few(graph: Graph) -> bool:
+    return graph.landmarks.rows.shape[0] <= FEW_LANDMARKS
+
+
+def _uneven(graph: Graph) -> bool:
+    return bool(np.min(graph.landmarks.weights) < LEAST_PART / graph.landmarks.n_views)
+
+
+def agree_anew(
+    rows: Rows, graph: Graph, labels: Labels, size: GraphSize, needed: float, rng: np.random.Generator
+) -> float:
     """The same with nothing that halves are told.
 
-    In doubt it is the mean over several ways to halve the landmarks, if these are few.
+    Of few landmarks it is the mean over as many ways to halve them as it takes to know whether it is what is
+    needed.
     """
     half = partial(_new_half, size=size)
-    values = [_value(rows, graph, labels, half, rng)]
-    if values[0] < DOUBTFUL and graph.landmarks.rows.shape[0] <= FEW_LANDMARKS:
-        values += [_value(rows, graph, labels, half, rng) for _ in range(FEW_DRAWS - 1)]
+    values, most = [_value(rows, graph, labels, half, rng)], MOST_DRAWS if _few(graph) else 1
+    while len(values) < most and abs(np.mean(values) - needed) < 2 * LUCK / np.sqrt(len(values)):
+        values.append(_value(rows, graph, labels, half, rng))
     return float(np.mean(values))
 
 
-def _value(
-    rows: Rows,
-    graph: Graph,
-    labels: Labels,
-    half: Callable[[Rows, Graph, Landmarks], Graph],
-    rng: np.random.Generator,
-) -> float:
+def _value(rows: Rows, graph: Graph, labels: Labels, half: Half, rng: np.random.Generator) -> float:
     order = rng.permutation(graph.landmarks.rows.shape[0])
     halves = [_of_landmarks(graph.landmarks, np.sort(part)) for part in (order[::2], order[1::2])]
     answers = [labels, *(_labels(rows, half(rows, graph, landmarks)) for landmarks in halves)]
@@ -130,8 +152,8 @@ def _of_landmarks(landmarks: Landmarks, part: NDArray[np.integer]) -> Landmarks:
 
 
 def _alike_half(rows: Rows, graph: Graph, landmarks: Landmarks, size: GraphSize) -> Graph:
-    """The graph on some of the landmarks, with the same weights of views and as many directions."""
-    return tied_graph(rows, graph.placing, landmarks, size).along(graph.n_directions)
+    """The graph on some of the landmarks, with the same weights of views."""
+    return again(rows, replace(graph, landmarks=landmarks), size)
 
 
 def _new_half(rows: Rows, graph: Graph, landmarks: Landmarks, size: GraphSize) -> Graph:

@@ -101,6 +101,11 @@ def weighed_graph(rows: Rows, placing: Placing, landmarks: Landmarks, size: Grap
     return _cut(tied_graph(rows, placing, landmarks, size), size)
 
 
+def again(rows: Rows, graph: Graph, size: GraphSize) -> Graph:
+    """The graph of another size, on the same landmarks with the same weights of views."""
+    return _cut(tied_graph(rows, graph.placing, graph.landmarks, size), size)
+
+
 def _cut(graph: Graph, size: GraphSize) -> Graph:
     return graph.along(n_directions(graph.spectrum.values, size.n_clusters))
 

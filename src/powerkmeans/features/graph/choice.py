@@ -12,13 +12,13 @@ from powerkmeans.features.graph.agreement import (
     Compared,
     Judgement,
     agree,
-    agree_anew,
     agreement,
     compared_rows,
     labels_of,
+    needed_agreement,
     purity_of,
 )
-from powerkmeans.features.graph.build import Graph, GraphSize, Rows, build_graph
+from powerkmeans.features.graph.build import Graph, GraphSize, Rows, again, build_graph
 from powerkmeans.features.graph.edge import projection
 from powerkmeans.features.graph.placing import Placing
 
@@ -37,21 +37,24 @@ def plain_graph(rows: Rows, placing: Placing, drawn: Any, size: GraphSize, rng: 
     """The graph of rows as they are.
 
     With more neighbours clusters that run into each other are told apart with less luck, and shapes are lost. So
-    more are taken where both say nearly the same, and only there; never more than a cluster's part of landmarks.
+    more are taken where both say nearly the same, and only there; never more than a cluster's part of landmarks in
+    each of the halves that speak for them.
     """
     some, more = compared_rows(rows, rng), replace(size, n_neighbors=WIDER * size.n_neighbors)
     graph = build_graph(rows, placing, drawn, size)
     labels = labels_of(some, graph)
-    agreed = agree(some.rows, graph, labels, size, rng)
-    chosen = Chosen(graph, Judgement(agreed, purity_of(some, graph, labels)))
-    if size.fixed or agreed >= SETTLED or more.n_neighbors * size.n_clusters > size.n_landmarks:
+    purity = purity_of(some, graph, labels)
+    agreed = agree(some.rows, graph, labels, size, needed_agreement(purity), rng)
+    chosen = Chosen(graph, Judgement(agreed, purity))
+    if size.fixed or agreed >= SETTLED or 2 * more.n_neighbors * size.n_clusters > size.n_landmarks:
         return chosen
     few = Compared(np.arange(len(some.numbers)), some.rows)  # which more neighbours tie as often
-    wide = build_graph(few.rows, placing, drawn, more)
+    wide = again(few.rows, graph, more)
     others = labels_of(few, wide)
     if agreement(labels, others, some.rows.weight) < ALIKE:
         return chosen
-    judged = Judgement(agree_anew(few.rows, wide, others, more, rng), purity_of(few, wide, others))
+    purity = purity_of(few, wide, others)
+    judged = Judgement(agree(few.rows, wide, others, more, needed_agreement(purity), rng), purity)
     return Chosen(wide, judged) if judged.agreement > agreed + MARGIN else chosen
 
 
