@@ -19,6 +19,7 @@ _ROUND_PAIR = tl.constexpr(
     "{ .reg .b32 t; cvt.rn.bf16x2.f32 $0, $4, $3; shl.b32 t, $0, 16; mov.b32 $1, t; "
     "and.b32 t, $0, 0xffff0000; mov.b32 $2, t; }"
 )
+_ROUNDED = tl.constexpr((tl.bfloat16, tl.float32))
 
 
 @triton.jit
@@ -28,8 +29,7 @@ def rounded(x, KIND: tl.constexpr, EMULATED: tl.constexpr):
         part = x.to(KIND)
         return part, part.to(tl.float32)
     else:
-        kinds: tl.constexpr = (tl.bfloat16, tl.float32)
-        return tl.inline_asm_elementwise(_ROUND_PAIR, "=r,=f,=f,f,f", [x], kinds, is_pure=True, pack=2)
+        return tl.inline_asm_elementwise(_ROUND_PAIR, "=r,=f,=f,f,f", [x], _ROUNDED, is_pure=True, pack=2)
 
 
 @triton.jit
