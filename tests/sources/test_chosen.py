@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from powerkmeans.sources import choose_rows, is_source
+from powerkmeans.sources import choose_rows, in_memory, is_source
 from powerkmeans.sources import chosen as module
 
 ARRAY = np.arange(60.0).reshape(20, 3)
@@ -30,3 +30,5 @@ def test_many_rows_are_a_source_of_the_same_rows(monkeypatch):
     assert [len(block) for block in rows.blocks(2)] == [2, 2, 1]
     assert np.array_equal(np.concatenate(list(rows.blocks(2))), ARRAY[NUMBERS])
     assert np.array_equal(rows.take(np.array([1, 4])), ARRAY[NUMBERS[[1, 4]]])
+    assert np.array_equal(in_memory(rows), ARRAY[NUMBERS])
+    assert in_memory(ARRAY) is ARRAY

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from powerkmeans.sources.source import Source, TableFacts
+from powerkmeans.sources.source import Source, TableFacts, is_source
 from powerkmeans.types import Array
 
 # bytes from which rows are not copied: fewer are read quicker than they are chosen again in every pass
@@ -45,3 +45,8 @@ def choose_rows(array: Array, numbers: NDArray[np.intp]) -> Array:
     dense = isinstance(array, np.ndarray)
     many = len(numbers) * array.shape[1] * array.dtype.itemsize >= MANY_BYTES
     return ChosenRows(array, numbers) if dense and many else array[numbers]
+
+
+def in_memory(table: Array) -> Array:
+    """A table as an array: one that is read is read whole."""
+    return table.read() if is_source(table) else table
