@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from powerkmeans.compute.native.arguments import ANSWERS, PassCall
+from powerkmeans.compute.native.arguments import ANSWERS, CommonArguments, PassCall
 from powerkmeans.compute.native.compiled import CompiledAnswer, CompiledPass, FusedPass, RawInput
 from powerkmeans.compute.native.library import TARGETS, open_library
 from powerkmeans.features.maps.centred import CentredMap, make_centred
@@ -220,7 +220,8 @@ def try_case(seed: int, index: int, target: str) -> float | None:
     if not wrong:
         return check(case, target)
     try:
-        PassCall(*spoilt(rng, case))
+        wrong_case = spoilt(rng, case)
+        PassCall(wrong_case.block, CommonArguments(wrong_case.inputs, wrong_case.maps))
     except ValueError:
         return None
     return math.inf

@@ -13,7 +13,8 @@ import pytest
 from helpers import blobs, make_engine, make_present, make_problem, make_views
 from powerkmeans import KernelPowerKMeans
 from powerkmeans.compute.engine import open_engine
-from powerkmeans.compute.native.arguments import MapCall, PassCall
+from powerkmeans.compute.native import compiled as native
+from powerkmeans.compute.native.arguments import CommonArguments, MapCall, PassCall
 from powerkmeans.compute.native.compiled import CompiledPass, FastMap, FusedPass, RawInput
 from powerkmeans.compute.native.library import TARGETS, open_library
 from powerkmeans.compute.passes import available_passes, fastest, run_pass
@@ -108,7 +109,7 @@ def second(items, how):
 )
 def test_a_wrong_array_is_an_error_in_words(what, how, raw, dtype):
     block, inputs, maps = make_pass(dtype, raw)
-    PassCall(block, inputs, maps)
+    PassCall(block, CommonArguments(inputs, maps))
     if what in ("views", "squared_norms"):
         block = block._replace(**{what: second(getattr(block, what), how)})
     elif what in ("weight", "present"):
@@ -118,10 +119,10 @@ def test_a_wrong_array_is_an_error_in_words(what, how, raw, dtype):
     elif raw:
         maps = second(maps, lambda m: spoilt_map(m, what, how))
     if (what == "squared_norms") == raw and what in ("squared_norms", "origin", "frequencies", "mean"):
-        PassCall(block, inputs, maps)  # what is not read does no harm
+        PassCall(block, CommonArguments(inputs, maps))  # what is not read does no harm
         return
     with pytest.raises(ValueError, match=r"compiled kernel|The map of view 1 makes"):
-        PassCall(block, inputs, maps)
+        PassCall(block, CommonArguments(inputs, maps))
 
 
 def spoilt_map(feature_map, what, how):
@@ -135,14 +136,14 @@ def test_numbers_of_views_are_compared(field):
     block, inputs, _ = make_pass()
     inputs = replace(inputs, **{field: getattr(inputs, field)[:1]})
     with pytest.raises(ValueError, match="got 2 views, but 1 "):
-        PassCall(block, inputs, None)
+        PassCall(block, CommonArguments(inputs, None))
 
 
 @pytest.mark.parametrize("s", [0.0, 1.0, math.nan])
 def test_exponents_that_are_not_below_zero_are_refused(s):
     block, inputs, _ = make_pass()
     with pytest.raises(ValueError, match="exponent s below 0"):
-        PassCall(block, replace(inputs, s=s), None)
+        PassCall(block, CommonArguments(replace(inputs, s=s), None))
 
 
 def test_other_precisions_and_no_frequencies_are_refused():
@@ -244,10 +245,35 @@ def test_a_call_holds_the_arrays_that_it_points_to():
     gc.collect()
     assert np.array_equal(at(call.structure.frequencies, (40, 300)), exact.base.frequencies)
     block, inputs, _ = make_pass()
-    call = PassCall(block._replace(views=tuple(map(strided, block.views))), inputs, None)
+    call = PassCall(block._replace(views=tuple(map(strided, block.views))), CommonArguments(inputs, None))
     gc.collect()
     for view, given in zip(call.structure.views[:2], block.views, strict=True):
         assert np.array_equal(at(view.rows, given.shape), given)
+
+
+def test_parameters_are_brought_into_form_once_a_pass(compiled, monkeypatch):
+    made = []
+
+    def counted(*given):
+        made.append(given)
+        return CommonArguments(*given)
+
+    monkeypatch.setattr(native, "CommonArguments", counted)
+    X, _ = blobs(3, size=9000)
+    engine = make_engine([X])
+    inputs = prepare(Parameters(X[::9000], np.ones(1)), -2.0, make_problem([X], "fuzzy"), X.dtype)
+    assert len(engine.blocks) > 1
+    compiled.run(engine, inputs)
+    assert len(made) == 1
+
+
+def test_a_call_of_a_block_holds_the_parameters_of_its_pass():
+    block, inputs, _ = make_pass()
+    projections = tuple(map(strided, inputs.projections))
+    call = PassCall(block, CommonArguments(replace(inputs, projections=projections), None))
+    gc.collect()
+    for view, given in zip(call.structure.views[:2], projections, strict=True):
+        assert np.array_equal(at(view.projection, given.shape), given)
 
 
 def at(address, shape):
@@ -276,7 +302,7 @@ def test_a_membership_that_the_library_does_not_know_goes_to_numpy(compiled):
         assert np.array_equal(found.moment, expected.moment)
         assert found.loss == expected.loss
         with pytest.raises(ValueError, match="does not know the membership Bounded"):
-            make_engine([X]).fold(lambda block, inputs: PassCall(block, inputs, None).sums, inputs)
+            CommonArguments(inputs, None)
 
 
 @needs_library

@@ -23,13 +23,13 @@ def test_random_passes_agree_or_are_refused():
 
 @pytest.mark.parametrize("name", shapes.ANY)
 def test_a_wrong_sum_is_noticed(monkeypatch, capsys, name):
-    def wrong(target, block, inputs, maps):
-        sums = real(target, block, inputs, maps)
+    def wrong(self, block):
+        sums = real(self, block)
         setattr(sums, name, getattr(sums, name) * 1.01)
         return sums
 
-    real = compiled._sums
-    monkeypatch.setattr(compiled, "_sums", wrong)
+    real = compiled.BlockSums.__call__
+    monkeypatch.setattr(compiled.BlockSums, "__call__", wrong)
     monkeypatch.setattr(sys, "argv", ["shapes", "--count", "12"])
     assert shapes.main() == 1
     assert "of what is allowed in float" in capsys.readouterr().out
@@ -37,15 +37,17 @@ def test_a_wrong_sum_is_noticed(monkeypatch, capsys, name):
 
 def test_a_wrong_shape_that_is_let_through_is_noticed(monkeypatch):
     monkeypatch.setattr(shapes, "WRONG_SHARE", 1.0)
-    monkeypatch.setattr(shapes, "PassCall", lambda block, inputs, maps: None)
+    for name in ("PassCall", "CommonArguments"):
+        monkeypatch.setattr(shapes, name, lambda *given: None)
     assert shapes.try_case(0, 0, find_target()) == math.inf
 
 
 def test_spoilt_cases_differ_in_one_shape():
     rng = np.random.default_rng(0)
     for _ in range(50):
+        block, inputs, maps = shapes.spoilt(rng, shapes.draw_case(rng))
         with pytest.raises(ValueError, match=r"compiled kernel|The map of view"):
-            shapes.PassCall(*shapes.spoilt(rng, shapes.draw_case(rng)))
+            shapes.PassCall(block, shapes.CommonArguments(inputs, maps))
 
 
 def test_without_sanitizers_one_line_says_so(monkeypatch, capsys):

@@ -8,10 +8,12 @@ import pytest
 from helpers import blobs, quick, quick_views
 from powerkmeans import KernelPowerKMeans
 from powerkmeans.compute.rows import RowEngine
+from powerkmeans.engines import NumpyOptions
 from powerkmeans.estimators import listeners
 from powerkmeans.fitting import pilot, problem
 from powerkmeans.inputs.settings import check_settings
 from powerkmeans.objective.linearised import mean_sums, pull_sums, scatter_sums
+from powerkmeans.sources import chosen
 from powerkmeans.types import Views
 
 
@@ -54,6 +56,23 @@ def test_weights_equal_repetition_and_rows_without_weight_are_none():
     for other in (repeated, padded):
         assert other.n_iter_ == few.n_iter_
         assert np.allclose(other.cluster_centers_, few.cluster_centers_, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("feature_map", ["identity", "nystroem", "rff"])
+@pytest.mark.parametrize("budget", [2**30, 0])
+def test_rows_of_many_columns_are_not_copied_and_give_the_same_bits(monkeypatch, feature_map, budget):
+    engine = NumpyOptions(memory_budget=budget)
+    settings = check_settings(quick(6, feature_map=feature_map, engine=engine).get_params(deep=False))
+    fits = []
+    for least, kind in ((2**25, np.ndarray), (0, chosen.ChosenRows)):
+        monkeypatch.setattr(chosen, "MANY_BYTES", least)
+        (rows,) = pilot.pilot_of(
+            problem.make_task(Views(("X",), (X,), np.ones(len(X))), settings, 0)
+        ).prepared.views.arrays
+        assert type(rows) is kind
+        fits.append(quick(6, feature_map=feature_map, engine=engine, random_state=0).fit(X))
+    assert np.array_equal(fits[0].cluster_centers_, fits[1].cluster_centers_)
+    assert np.array_equal(fits[0].labels_, fits[1].labels_)
 
 
 def test_the_order_of_rows_does_not_matter():

@@ -16,7 +16,7 @@ from powerkmeans.features.size import check_map_memory, map_bytes
 from powerkmeans.fitting.clustering import cluster_features
 from powerkmeans.inputs.metric import COSINE
 from powerkmeans.inputs.settings import Settings, ViewSettings
-from powerkmeans.sources import is_source
+from powerkmeans.sources import in_memory
 from powerkmeans.sources.joined import view_offsets
 from powerkmeans.support.absent import zero_where_absent
 from powerkmeans.types import Block, RowSample, T, Views
@@ -107,7 +107,7 @@ def _most_components(chosen: ViewSettings, n_clusters: int, sample: RowSample) -
 
 def _in_memory(view: Views) -> Any:
     """The rows of one view, absent ones zero."""
-    rows = view.arrays[0].read() if is_source(view.arrays[0]) else view.arrays[0]
+    rows = in_memory(view.arrays[0])
     return rows if view.present is None else zero_where_absent(rows, view.present[:, 0])
 
 

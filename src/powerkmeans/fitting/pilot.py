@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from powerkmeans.compute.engine import open_engine
 from powerkmeans.fitting.prepare import through_maps
 from powerkmeans.fitting.task import Task
+from powerkmeans.sources import choose_rows
 from powerkmeans.support.draws import subsample
 from powerkmeans.types import Views
 
@@ -30,7 +32,8 @@ def pilot_of(task: Task) -> Task | None:
     enough = max(PILOT_ROWS // 4, ROWS_PER_CLUSTER // 10 * settings.n_clusters)
     if size < enough or size > prepared.sample.n_distinct / 2:  # more than half is not worth it
         return None
-    sample = subsample(prepared.sample, size, task.stream("pilot"))
+    choose = operator.getitem if prepared.engine.on_device else choose_rows  # a device gets its rows at once
+    sample = subsample(prepared.sample, size, task.stream("pilot"), choose)
     if sample.present is not None and np.min(np.sum(sample.present, axis=0)) < enough:
         return None
     weight = sample.weight * (prepared.total_weight / np.sum(sample.weight))

@@ -20,6 +20,7 @@ from powerkmeans.objective.block import block_statistics, prepare_training
 from powerkmeans.objective.updates import objective_value
 from powerkmeans.solver.mm import minimise
 from powerkmeans.solver.schedules import Hard, Schedule
+from powerkmeans.sources import choose_rows, in_memory
 from powerkmeans.support.absent import zero_where_absent
 from powerkmeans.support.draws import stream, subsample
 from powerkmeans.types import (
@@ -146,8 +147,9 @@ class Task:
             return prepared.explicit.sample
         row_bytes = prepared.splits[-1] * prepared.engine.dtype.itemsize
         most = most or max(SAMPLE_BYTES // row_bytes, 10 * self.settings.n_clusters)
-        sample = subsample(prepared.sample, most, rng)
-        views = tuple(m(view, np) for m, view in zip(prepared.fastest_maps, sample.views, strict=True))
+        sample = subsample(prepared.sample, most, rng, choose_rows)
+        # one view after the other: rows of all of them at once may take as much as everything else
+        views = tuple(m(in_memory(view), np) for m, view in zip(prepared.fastest_maps, sample.views, strict=True))
         if sample.present is not None:
             views = tuple(map(zero_where_absent, views, sample.present.T))
         return RowSample(views, sample.weight, sample.present)

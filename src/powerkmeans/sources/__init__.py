@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from powerkmeans.sources.ahead import read_ahead
+from powerkmeans.sources.chosen import choose_rows, in_memory
 from powerkmeans.sources.disk import SourceChangedError, UnreadableError
 from powerkmeans.sources.joined import join_views
 from powerkmeans.sources.opening import open_source
@@ -15,6 +16,8 @@ __all__ = [
     "SourceChangedError",
     "UnreadableError",
     "check_target",
+    "choose_rows",
+    "in_memory",
     "is_source",
     "join_views",
     "open_source",

@@ -6,7 +6,9 @@ changes what the others draw. The global generator is never touched.
 
 from __future__ import annotations
 
+import operator
 import zlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,7 @@ from sklearn.utils import check_random_state as as_random_state
 
 from powerkmeans.support.memory import ENTRIES
 from powerkmeans.support.values import random_state as check_random_state
-from powerkmeans.types import Float64Array, RowSample
+from powerkmeans.types import Array, Float64Array, RowSample
 
 # rows that a median, a covariance or a comparison is taken on: more do not change it by a percent
 STATISTIC_ROWS = 2000
@@ -65,9 +67,17 @@ def draw_by_weight(times: Float64Array, weight: Float64Array, size: int) -> tupl
     return kept, weight[kept] / -np.expm1(-weight[kept] * threshold)
 
 
-def subsample(sample: RowSample, size: int, rng: np.random.Generator) -> RowSample:
-    """Draw by weight from a sample; the result depends on the rows' content alone."""
+def subsample(
+    sample: RowSample,
+    size: int,
+    rng: np.random.Generator,
+    choose: Callable[[Array, NDArray[np.intp]], Array] = operator.getitem,
+) -> RowSample:
+    """Draw by weight from a sample; the result depends on the rows' content alone.
+
+    ``choose`` takes rows of a view.
+    """
     kept, weight = draw_by_weight(rng.standard_exponential(len(sample.weight)), sample.weight, size)
     present = None if sample.present is None else sample.present[kept]
     rows = None if sample.rows is None else sample.rows[kept]
-    return RowSample(tuple(view[kept] for view in sample.views), weight, present, rows=rows)
+    return RowSample(tuple(choose(view, kept) for view in sample.views), weight, present, rows=rows)

@@ -17,8 +17,8 @@ from powerkmeans.compute.placement import stacked
 from powerkmeans.support.memory import GIB, can_keep
 from powerkmeans.types import Array, Block, Blocks, P, Pass, T, Views
 
-# blocks per thread that are read before they are needed
-BLOCKS_AHEAD = 4
+# blocks per thread that are in memory at a time: one in work, one that waits
+BLOCKS_AHEAD = 2
 
 
 class Threads:

@@ -60,6 +60,7 @@ class Call:
         self.dtype = np.dtype(dtype)
         if self.dtype not in (np.float32, np.float64):
             raise ValueError(f"The compiled kernel computes in float32 or float64, not in {self.dtype}.")
+        self.precision = f"float{8 * self.dtype.itemsize}"  # its name, which NumPy takes long to tell
         self._kept: list[Array] = []
 
     def _address(self, what: str, array: Any, shape: tuple[int, ...], dtype: Any = None) -> int:
@@ -73,7 +74,7 @@ class Call:
                 raise ValueError(f"The compiled kernel needs {what} as {np.dtype(dtype)}, got {given.dtype}.")
             given = np.array(given, dtype=dtype, order="C")
         self._kept.append(given)
-        return given.ctypes.data
+        return int(given.__array_interface__["data"][0])  # quicker than `ctypes`
 
     def _map(self, feature_map: CentredMap) -> MapStructure:
         base = feature_map.base
@@ -102,72 +103,103 @@ class MapCall(Call):
         self.out = self._address("features", self.features, self.features.shape)
 
 
-class PassCall(Call):
-    """One pass over a block, from features or, with maps, raw rows: the call fills ``sums`` and ``totals``."""
+class CommonArguments(Call):
+    """What all blocks of a pass have in common, brought into form once: parameters, and maps if rows are raw."""
 
-    def __init__(self, block: Block, inputs: PassInput, maps: tuple[CentredMap, ...] | None) -> None:
+    def __init__(self, inputs: PassInput, maps: tuple[CentredMap, ...] | None) -> None:
         super().__init__(inputs.dtype)
         _check_numbers(inputs)
-        self._n_rows, self._n_clusters = len(block.weight), len(inputs.center_norms[0])
-        if self._n_clusters == 0:
+        self.n_clusters, self.raw = len(inputs.center_norms[0]), maps is not None
+        if self.n_clusters == 0:
             raise ValueError("The compiled kernel needs at least one centroid.")
-        self._check_views(block, inputs, maps)
-        self._views = (ViewStructure * len(block.views))()
+        self.n_views = self._count_views(inputs, maps)
+        self._views = (ViewStructure * self.n_views)()
         for index, view in enumerate(self._views):
-            self._fill(view, index, block, inputs, None if maps is None else maps[index])
-        # masses, scatters and residuals, (k, L) each; sizes, (k,); loss and hard cost: one array is one address
-        self._numbers = np.empty(self._n_clusters * (3 * len(block.views) + 1) + 2)
-        self.sums, self.totals = self._empty_sums(), self._numbers[-2:]
-        self.structure = self._structure(block, inputs)
+            self._fill(view, index, inputs, None if maps is None else maps[index])
+        self.width = sum(view.width for view in self._views)
+        self._structure = self._unfilled(inputs)
+
+    def structures(self) -> tuple[PassStructure, Any]:
+        """A pass and its views, where what is a block's own is still to be filled in."""
+        return PassStructure.from_buffer_copy(self._structure), type(self._views).from_buffer_copy(self._views)
+
+    def columns_of(self, view: ViewStructure) -> int:
+        """How many columns the rows of a view have."""
+        return int(view.map.contents.n_columns if self.raw else view.width)
 
     @staticmethod
-    def _check_views(block: Block, inputs: PassInput, maps: tuple[CentredMap, ...] | None) -> None:
+    def _count_views(inputs: PassInput, maps: tuple[CentredMap, ...] | None) -> int:
         counts = {
             "view weights": inputs.view_weights,
             "references": inputs.references,
             "projections": inputs.projections,
             "norms of centroids": inputs.center_norms,
-            **({"norms": block.squared_norms} if maps is None else {"maps": maps}),
-            **({} if block.present is None else {"rows of the mask of present views": block.present}),
+            **({} if maps is None else {"maps": maps}),
         }
-        for what, given in counts.items():
-            if len(given) != len(block.views):
-                raise ValueError(f"The compiled kernel got {len(block.views)} views, but {len(given)} {what}.")
+        n_views = max(map(len, counts.values()))
+        _check_counts(n_views, counts)
+        return n_views
 
-    def _fill(
-        self, view: ViewStructure, index: int, block: Block, inputs: PassInput, feature_map: CentredMap | None
-    ) -> None:
-        n, k, of = self._n_rows, self._n_clusters, f"of view {index}"
+    def _fill(self, view: ViewStructure, index: int, inputs: PassInput, feature_map: CentredMap | None) -> None:
+        k, of = self.n_clusters, f"of view {index}"
         view.width, _ = _two_sizes(f"projections {of}", inputs.projections[index])
         view.weight, view.reference = inputs.view_weights[index], inputs.references[index]
-        n_columns = view.width
-        if feature_map is None:
-            view.norms = self._address(f"norms {of}", block.squared_norms[index], (n,))
-        else:
+        if feature_map is not None:
             view.map = ctypes.pointer(self._map(feature_map))
-            n_columns = self._columns_of(view, of)
-        view.rows = self._address(f"rows {of}", block.views[index], (n, n_columns))
+            _check_width(view, of)
         view.projection = self._address(f"projections {of}", inputs.projections[index], (view.width, k))
         view.center_norms = self._address(f"norms of centroids {of}", inputs.center_norms[index], (k, 1))
+
+    def _unfilled(self, inputs: PassInput) -> PassStructure:
+        hard = inputs.s == -math.inf
+        return PassStructure(
+            n_clusters=self.n_clusters,
+            n_views=self.n_views,
+            hard=hard,
+            possibilistic=MEMBERSHIPS[type(inputs.membership)],
+            resolution=inputs.resolution,
+            s=-1.0 if hard else inputs.s,
+            fuzziness=inputs.membership.fuzziness,
+        )
+
+
+class PassCall(Call):
+    """One pass over a block of features or of raw rows: the call fills ``sums`` and ``totals``."""
+
+    def __init__(self, block: Block, common: CommonArguments) -> None:
+        super().__init__(common.dtype)
+        self._common, self._n_rows, self._n_clusters = common, len(block.weight), common.n_clusters
+        self._check_views(block)
+        self.structure, self._views = common.structures()
+        for index, view in enumerate(self._views):
+            self._fill(view, index, block)
+        # masses, scatters and residuals, (k, L) each; sizes, (k,); loss and hard cost: one array is one address
+        self._numbers = np.empty(self._n_clusters * (3 * common.n_views + 1) + 2)
+        self.sums, self.totals = self._empty_sums(), self._numbers[-2:]
+        self._complete(block)
+
+    def _check_views(self, block: Block) -> None:
+        counts: dict[str, Any] = {"views of centroids": self._common._views}
+        if not self._common.raw:
+            counts["norms"] = block.squared_norms
+        if block.present is not None:
+            counts["rows of the mask of present views"] = block.present
+        _check_counts(len(block.views), counts)
+
+    def _fill(self, view: ViewStructure, index: int, block: Block) -> None:
+        n, of = self._n_rows, f"of view {index}"
+        view.rows = self._address(f"rows {of}", block.views[index], (n, self._common.columns_of(view)))
+        if not self._common.raw:
+            view.norms = self._address(f"norms {of}", block.squared_norms[index], (n,))
         if block.present is not None:
             view.present = self._address(f"the mask {of}", block.present[index], (n,), np.bool_)
 
-    @staticmethod
-    def _columns_of(view: ViewStructure, of: str) -> int:
-        made = view.map.contents
-        if view.width != 2 * made.n_frequencies:
-            raise ValueError(
-                f"The map {of} makes {2 * made.n_frequencies} features, but the centroids have {view.width}."
-            )
-        return int(made.n_columns)
-
     def _empty_sums(self) -> PassStatistics:
-        k, n_views = self._n_clusters, len(self._views)
-        width = sum(view.width for view in self._views)
+        k, n_views = self._n_clusters, self._common.n_views
         by_view = self._numbers[: 3 * k * n_views].reshape(3, k, n_views)
         return PassStatistics(
             mass=by_view[0],
-            moment=np.zeros((k, width), dtype=self.dtype),  # the others are set, this one is added to
+            moment=np.zeros((k, self._common.width), dtype=self.dtype),  # the others are set, this one is added to
             scatter=by_view[1],
             residual=by_view[2],
             sizes=self._numbers[3 * k * n_views : -2],
@@ -175,41 +207,23 @@ class PassCall(Call):
             hard_cost=0.0,
         )
 
-    def _structure(self, block: Block, inputs: PassInput) -> PassStructure:
-        sums, by_view = self.sums, self._n_clusters * len(self._views)
-        first, step = self._address("sums", self._numbers, self._numbers.shape, np.float64), self._numbers.itemsize
-        hard = inputs.s == -math.inf
-        return PassStructure(
-            n_rows=self._n_rows,
-            n_clusters=self._n_clusters,
-            n_views=len(self._views),
-            hard=hard,
-            possibilistic=MEMBERSHIPS[type(inputs.membership)],
-            resolution=inputs.resolution,
-            s=-1.0 if hard else inputs.s,
-            fuzziness=inputs.membership.fuzziness,
-            views=self._views,
-            weight=self._address("weights", block.weight, (self._n_rows,)),
-            moment=self._address("moments", sums.moment, sums.moment.shape),
-            mass=first,
-            scatter=first + step * by_view,
-            residual=first + step * 2 * by_view,
-            sizes=first + step * 3 * by_view,
-            totals=first + step * (3 * by_view + self._n_clusters),
-        )
+    def _complete(self, block: Block) -> None:
+        by_view, step, given = self._n_clusters * self._common.n_views, self._numbers.itemsize, self.structure
+        first = self._address("sums", self._numbers, self._numbers.shape, np.float64)
+        given.n_rows = self._n_rows
+        given.views = self._views
+        given.weight = self._address("weights", block.weight, (self._n_rows,))
+        given.moment = self._address("moments", self.sums.moment, self.sums.moment.shape)
+        given.mass, given.scatter = first, first + step * by_view
+        given.residual, given.sizes = first + step * 2 * by_view, first + step * 3 * by_view
+        given.totals = first + step * (3 * by_view + self._n_clusters)
 
 
 class AnswerCall(PassCall):
     """What one of the functions of ``ANSWERS`` tells of rows: the call fills ``answers``, or ``nearest`` too."""
 
-    def __init__(
-        self,
-        block: Block,
-        inputs: PassInput,
-        maps: tuple[CentredMap, ...] | None,
-        function: Callable[..., Any],
-    ) -> None:
-        super().__init__(block, inputs, maps)
+    def __init__(self, block: Block, common: CommonArguments, function: Callable[..., Any]) -> None:
+        super().__init__(block, common)
         shape = (self._n_rows, self._n_clusters) if function in _BY_CLUSTER else (self._n_rows,)
         dtype = np.dtype(np.int32) if function in (block_labels, block_nearest) else self.dtype
         self.answers = np.empty(shape, dtype=dtype)
@@ -306,6 +320,18 @@ def _check_search(landmarks: Landmarks, n_neighbors: int, n_columns: int) -> Non
         raise ValueError(f"The compiled kernel needs offsets that rise from 0, got {landmarks.offsets}.")
     if landmarks.offsets[-1] + (n_views if n_views > 1 else 0) != n_columns:
         raise ValueError(f"The compiled kernel needs landmarks of the columns that {landmarks.offsets} tell.")
+
+
+def _check_counts(n_views: int, given: dict[str, Any]) -> None:
+    for what, items in given.items():
+        if len(items) != n_views:
+            raise ValueError(f"The compiled kernel got {n_views} views, but {len(items)} {what}.")
+
+
+def _check_width(view: ViewStructure, of: str) -> None:
+    made = 2 * view.map.contents.n_frequencies
+    if view.width != made:
+        raise ValueError(f"The map {of} makes {made} features, but the centroids have {view.width}.")
 
 
 def _check_numbers(inputs: PassInput) -> None:

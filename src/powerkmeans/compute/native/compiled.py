@@ -12,6 +12,7 @@ from powerkmeans.compute.native.arguments import (
     ANSWERS,
     MEMBERSHIPS,
     AnswerCall,
+    CommonArguments,
     LandmarkCall,
     MapCall,
     PassCall,
@@ -79,7 +80,7 @@ class CompiledPass:
         return type(inputs.membership) in MEMBERSHIPS and not any(inputs.dual)
 
     def run(self, engine: Engine, inputs: PassInput) -> PassStatistics:
-        return engine.fold(self.sums, inputs)
+        return engine.fold(BlockSums(self.target, CommonArguments(inputs, None)), inputs)
 
     def answered(self, engine: Engine, function: Answer, inputs: PassInput) -> tuple[Engine, Answer, Any] | None:
         """What tells of rows what ``function`` tells; None if the library does not know it."""
@@ -87,7 +88,7 @@ class CompiledPass:
 
     def sums(self, block: Block, inputs: PassInput) -> PassStatistics:
         """As ``objective.block.block_statistics``."""
-        return _sums(self.target, block, inputs, None)
+        return BlockSums(self.target, CommonArguments(inputs, None))(block)
 
     @property
     def search(self) -> CompiledSearch:
@@ -115,14 +116,15 @@ class FusedPass(CompiledPass):
         return not engine.stored and super().takes(engine, inputs) and all(takes_rows(m, r) for m, r in rows)
 
     def run(self, engine: Engine, inputs: PassInput) -> PassStatistics:
-        return engine.raw.fold(self.raw_sums, self._raw(engine, inputs))
+        raw = self._raw(engine, inputs)
+        return engine.raw.fold(BlockSums(self.target, CommonArguments(raw.inputs, raw.maps)), raw)
 
     def answered(self, engine: Engine, function: Answer, inputs: PassInput) -> tuple[Engine, Answer, Any] | None:
         found = super().answered(engine, function, inputs)
         return None if found is None else (engine.raw, found[1], self._raw(engine, inputs))
 
     def raw_sums(self, block: Block, raw: RawInput) -> PassStatistics:
-        return _sums(self.target, block, raw.inputs, raw.maps)
+        return BlockSums(self.target, CommonArguments(raw.inputs, raw.maps))(block)
 
     @staticmethod
     def _raw(engine: Engine, inputs: PassInput) -> RawInput:
@@ -130,6 +132,20 @@ class FusedPass(CompiledPass):
 
     def accelerated(self, feature_map: FeatureMap) -> FeatureMap:
         return feature_map
+
+
+@dataclass(frozen=True)
+class BlockSums:
+    """The sums of blocks of one pass, whose inputs are in form already."""
+
+    target: str
+    common: CommonArguments
+
+    def __call__(self, block: Block, _: object = None) -> PassStatistics:
+        call = PassCall(block, self.common)
+        _run(self.target, call, block)
+        call.sums.loss, call.sums.hard_cost = call.totals
+        return call.sums
 
 
 @dataclass(frozen=True)
@@ -141,7 +157,7 @@ class CompiledAnswer:
 
     def __call__(self, block: Block, inputs: PassInput | RawInput) -> Array:
         given, maps = (inputs.inputs, inputs.maps) if isinstance(inputs, RawInput) else (inputs, None)
-        call = AnswerCall(block, given, maps, self.function)
+        call = AnswerCall(block, CommonArguments(given, maps), self.function)
         _run(self.target, call, block)
         return call.told
 
@@ -173,13 +189,6 @@ class CompiledLandmarks:
         """Less a mean, in ``dtype``; None where squares leave the range."""
         call = LandmarkCall(base, rows, mean, dtype)
         return call.features if _library(self.target).map_landmarks(call) else None
-
-
-def _sums(target: str, block: Block, inputs: PassInput, maps: tuple[CentredMap, ...] | None) -> PassStatistics:
-    call = PassCall(block, inputs, maps)
-    _run(target, call, block)
-    call.sums.loss, call.sums.hard_cost = call.totals
-    return call.sums
 
 
 def _run(target: str, call: PassCall, block: Block) -> None:

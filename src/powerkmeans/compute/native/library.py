@@ -25,12 +25,12 @@ class Library(NamedTuple):
 
     def run_pass(self, call: PassCall) -> int:
         """Fill the sums of a block; the first row whose features are not finite, or -1."""
-        return self._call(f"pass_{call.dtype.name}", ctypes.byref(call.structure))
+        return self._call(f"pass_{call.precision}", ctypes.byref(call.structure))
 
     def map_rows(self, call: MapCall) -> None:
         """Fill ``call.features``."""
         sizes = ctypes.byref(call.structure), c_int64(call.n_rows)
-        self._call(f"map_{call.dtype.name}", *sizes, c_void_p(call.rows), c_void_p(call.out))
+        self._call(f"map_{call.precision}", *sizes, c_void_p(call.rows), c_void_p(call.out))
 
     def find_nearest(self, call: SearchCall) -> bool:
         """Fill ``call.found`` and ``call.features``; whether all rows were in range."""

@@ -52,25 +52,29 @@ class Dots {
 
   // `depth` columns of the matrix from `first` on with as many numbers of each row
   void add(const Real* const* rows, int64_t first, int depth) {
-    for (int64_t g = 0; g < groups.count; ++g)
+    for (int64_t g = 0; g < groups.count; ++g) {
+      const int64_t group = groups.first(g);
+      const Real* matrix = values() + group * step + first;
+      Real* to = sums.data() + group * n * n;
       with_size(groups.size(g), [&](auto size) {
-        const Real* matrix = values() + groups.first(g) * step + first;
         for (int r = 0; r < n; r += 2)
-          add_pair<size>(matrix, rows[r], rows[r + 1], depth, sums.data() + groups.first(g) * n * n + r * n, first == 0);
+          add_pair<size>(matrix, step, rows[r], rows[r + 1], depth, to + r * n, first == 0);
       });
+    }
   }
 
   // the same for one group and two rows
   template <int Size>
-  INLINE void add_pair(const Real* matrix, const Real* x, const Real* y, int depth, Real* to, bool fresh) const {
+  static INLINE void add_pair(const Real* matrix, int64_t step, const Real* x, const Real* y, int depth, Real* to,
+                              bool fresh) {
     V a[Size], b[Size];
 #pragma GCC unroll 16
-    for (int i = 0; i < Size; ++i) a[i] = b[i] = V{};
-    if (!fresh) {
-#pragma GCC unroll 16
-      for (int i = 0; i < Size; ++i) a[i] = load(to + i * n * n), b[i] = load(to + i * n * n + n);
+    for (int i = 0; i < Size; ++i) {
+      a[i] = fresh ? V{} : load(to + i * n * n);
+      b[i] = fresh ? V{} : load(to + i * n * n + n);
     }
-    for (int v = 0; v < depth; v += n) {
+    int v = 0;
+    do {
       const V one = load(x + v), other = load(y + v);
 #pragma GCC unroll 16
       for (int i = 0; i < Size; ++i) {
@@ -78,7 +82,8 @@ class Dots {
         IN_REGISTER(c);
         a[i] += one * c, b[i] += other * c;
       }
-    }
+      v += n;
+    } while (v < depth);
 #pragma GCC unroll 16
     for (int i = 0; i < Size; ++i) store(to + i * n * n, a[i]), store(to + i * n * n + n, b[i]);
   }

@@ -8,6 +8,7 @@
 #include <limits>
 
 #if defined(__AVX2__)
+#include <immintrin.h>
 #define POWERKMEANS_VECTOR_BYTES 32
 #else
 #define POWERKMEANS_VECTOR_BYTES 16
@@ -84,6 +85,13 @@ INLINE Mask<Real> bits(Vec<Real> v) {
   return (Mask<Real>)v;
 }
 
+// a < b ? a : b, and a > b ? a : b, each in one instruction: compilers make two of the plain form.
+#if POWERKMEANS_VECTOR_BYTES == 32
+INLINE __m256 smaller(__m256 a, __m256 b) { return _mm256_min_ps(a, b); }
+INLINE __m256d smaller(__m256d a, __m256d b) { return _mm256_min_pd(a, b); }
+INLINE __m256 larger(__m256 a, __m256 b) { return _mm256_max_ps(a, b); }
+INLINE __m256d larger(__m256d a, __m256d b) { return _mm256_max_pd(a, b); }
+#else
 template <class V>
 INLINE V smaller(V a, V b) {
   return a < b ? a : b;
@@ -93,6 +101,7 @@ template <class V>
 INLINE V larger(V a, V b) {
   return a > b ? a : b;
 }
+#endif
 
 template <class Real>
 INLINE double sum(Vec<Real> v) {
@@ -149,22 +158,45 @@ struct Series {
 template <class Real>
 constexpr Series<Real> series_of{};
 
+// 2^x for |x| up to 1/2: the Taylor series, with the polynomial of lower degree that comes closest to its last term in place
+// of that term. It is what Chebyshev's polynomial T has below its own last term, at t = 2 x.
+template <class Real>
+struct Powers {
+  static constexpr int degree = Simd<Real>::exp_terms - 1;
+  Real coefficient[degree + 1];
+  constexpr Powers() : coefficient() {
+    double term[degree + 2] = {}, before[degree + 2] = {}, chebyshev[degree + 2] = {}, power = 1, scale = 1;
+    for (int i = 0; i <= degree + 1; ++i, power *= 0.693147180559945309417 / i) term[i] = power;
+    before[0] = chebyshev[1] = 1;
+    for (int i = 2; i <= degree + 1; ++i) {
+      double next[degree + 2] = {};
+      for (int j = 0; j <= i; ++j) next[j] = (j ? 2 * chebyshev[j - 1] : 0) - before[j];
+      for (int j = 0; j <= i; ++j) before[j] = chebyshev[j], chebyshev[j] = next[j];
+    }
+    for (int i = degree; i >= 0; --i) {
+      scale /= 2;
+      coefficient[i] = Real(term[i] - term[degree + 1] * scale * chebyshev[i] / chebyshev[degree + 1]);
+    }
+  }
+};
+template <class Real>
+constexpr Powers<Real> powers_of{};
+
 // 2^x; 0 below the normal numbers. For x at most 0 up to rounding.
 template <class Real>
 INLINE Vec<Real> exp2_of(Vec<Real> x) {
   using S = Simd<Real>;
   using Int = typename S::Int;
   constexpr Real magic = Real(sizeof(Real) == 4 ? 12582912.0 : 6755399441055744.0);
-  constexpr Real ln2 = Real(0.693147180559945309417);
   Vec<Real> lowest = all<Real>(Real(1 - S::bias)), highest = all<Real>(Real(S::bias));
   Mask<Real> under = x < lowest;
   x = smaller(larger(x, lowest), highest);
   Vec<Real> shifted = x + magic;
-  Vec<Real> f = (x - (shifted - magic)) * ln2;
+  Vec<Real> f = x - (shifted - magic);
   Mask<Real> power = bits<Real>(shifted) - bits<Real>(all<Real>(magic));
-  Vec<Real> series = all<Real>(series_of<Real>.exponential[S::exp_terms]);
+  Vec<Real> series = all<Real>(powers_of<Real>.coefficient[S::exp_terms - 1]);
 #pragma GCC unroll 16
-  for (int i = S::exp_terms - 1; i >= 0; --i) series = series * f + series_of<Real>.exponential[i];
+  for (int i = S::exp_terms - 2; i >= 0; --i) series = series * f + powers_of<Real>.coefficient[i];
   Vec<Real> scale = (Vec<Real>)((power + Int(S::bias)) << S::mantissa);
   return under ? Vec<Real>{} : series * scale;
 }

@@ -17,9 +17,11 @@ constexpr int GROUP = 6;
 // How n things are worked on in groups of at most GROUP, as even as can be.
 struct Groups {
   int64_t n, count;
-  explicit Groups(int64_t n) : n(n), count((n + GROUP - 1) / GROUP) {}
-  int64_t first(int64_t group) const { return group * n / count; }
-  int size(int64_t group) const { return int(first(group + 1) - first(group)); }
+  int64_t each, larger;  // things in a group, and groups with one more: divided once, for a division takes long
+  explicit Groups(int64_t n)
+      : n(n), count((n + GROUP - 1) / GROUP), each(count ? n / count : 0), larger(count ? n % count : 0) {}
+  int64_t first(int64_t group) const { return group * each + std::min(group, larger); }
+  int size(int64_t group) const { return int(each + (group < larger)); }
 };
 
 // Call f with the compile-time constant `size`, 1 to GROUP.
