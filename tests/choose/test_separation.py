@@ -53,7 +53,7 @@ def test_compact_clusters_and_shapes_are_more_separated():
         result = found(X, k, **parameters)
         assert result.separated, (len(X), parameters)
         assert re.search(
-            r"than those of noise of the same spread: .*%.*they come back \(agreement", result.sentence
+            r"than those of noise of the same spread: .*%.*they come back (in part )?\(agreement", result.sentence
         )
         by = "neighbours" if result.within is None else "spread"
         assert result.sentence.startswith(f"By their {by} the clusters are more separated")
