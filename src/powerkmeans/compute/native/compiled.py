@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, TypeGuard
 
 import numpy as np
@@ -80,7 +81,7 @@ class CompiledPass:
         return type(inputs.membership) in MEMBERSHIPS and not any(inputs.dual)
 
     def run(self, engine: Engine, inputs: PassInput) -> PassStatistics:
-        return engine.fold(BlockSums(self.target, CommonArguments(inputs, None)), inputs)
+        return engine.fold(BlockSums(self.target, inputs, None), inputs)
 
     def answered(self, engine: Engine, function: Answer, inputs: PassInput) -> tuple[Engine, Answer, Any] | None:
         """What tells of rows what ``function`` tells; None if the library does not know it."""
@@ -88,7 +89,7 @@ class CompiledPass:
 
     def sums(self, block: Block, inputs: PassInput) -> PassStatistics:
         """As ``objective.block.block_statistics``."""
-        return BlockSums(self.target, CommonArguments(inputs, None))(block)
+        return BlockSums(self.target, inputs, None)(block)
 
     @property
     def search(self) -> CompiledSearch:
@@ -117,14 +118,14 @@ class FusedPass(CompiledPass):
 
     def run(self, engine: Engine, inputs: PassInput) -> PassStatistics:
         raw = self._raw(engine, inputs)
-        return engine.raw.fold(BlockSums(self.target, CommonArguments(raw.inputs, raw.maps)), raw)
+        return engine.raw.fold(BlockSums(self.target, raw.inputs, raw.maps), raw)
 
     def answered(self, engine: Engine, function: Answer, inputs: PassInput) -> tuple[Engine, Answer, Any] | None:
         found = super().answered(engine, function, inputs)
         return None if found is None else (engine.raw, found[1], self._raw(engine, inputs))
 
     def raw_sums(self, block: Block, raw: RawInput) -> PassStatistics:
-        return BlockSums(self.target, CommonArguments(raw.inputs, raw.maps))(block)
+        return BlockSums(self.target, raw.inputs, raw.maps)(block)
 
     @staticmethod
     def _raw(engine: Engine, inputs: PassInput) -> RawInput:
@@ -136,10 +137,19 @@ class FusedPass(CompiledPass):
 
 @dataclass(frozen=True)
 class BlockSums:
-    """The sums of blocks of one pass, whose inputs are in form already."""
+    """The sums of blocks of one pass, whose inputs are brought into form once in each process."""
 
     target: str
-    common: CommonArguments
+    inputs: PassInput
+    maps: tuple[CentredMap, ...] | None
+
+    @cached_property
+    def common(self) -> CommonArguments:
+        return CommonArguments(self.inputs, self.maps)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Addresses are of one process."""
+        return type(self), (self.target, self.inputs, self.maps)
 
     def __call__(self, block: Block, _: object = None) -> PassStatistics:
         call = PassCall(block, self.common)
