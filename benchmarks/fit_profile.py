@@ -69,7 +69,7 @@ FUNCTIONS: dict[str, Clocked] = {
     _FITTING + "fused.make_maps": Clocked(GRAPH),
     **{
         _CHOICE + name: Clocked(AGREEMENT)
-        for name in ("compared_rows", "labels_of", "agree", "agree_anew", "agreement", "purity_of")
+        for name in ("compared_rows", "labels_of", "agree", "again", "agreement", "purity_of")
     },
     _FITTING + "prepare.choose_bandwidths": Clocked(LANDMARKS),
     _FITTING + "prepare.make_maps": Clocked(LANDMARKS),
