@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(abspath $(VENV))/bytecode
 endif
 
-.PHONY: demo test test-more test-cluster test-torch test-studies test-processors test-emulated test-sanitized test-threadpoolctl test-versions test-nasty test-states mutants fuzz soak kills audit lint format bench bench-processors bench-speedups bench-ablation bench-scaling bench-cluster bench-startup bench-peers bench-starts bench-noise bench-noise-columns bench-graph bench-neighbors bench-graph-rules bench-default-map bench-map-scaling bench-raw bench-profile bench-choose-k bench-report bench-separation noise study theorems paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures docs dist wheels wheels-test dist-test clean help
+.PHONY: demo test test-more test-cluster test-torch test-studies test-processors test-emulated test-sanitized test-threadpoolctl test-versions test-nasty test-states mutants fuzz soak kills audit lint format bench bench-processors bench-targets bench-speedups bench-ablation bench-scaling bench-cluster bench-startup bench-peers bench-starts bench-noise bench-noise-columns bench-graph bench-neighbors bench-graph-rules bench-default-map bench-map-scaling bench-raw bench-profile bench-choose-k bench-report bench-separation noise study theorems paper paper-peers paper-quick paper-multi paper-ablation paper-single paper-figures docs dist wheels wheels-test dist-test clean help
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -168,6 +168,9 @@ bench-peers: $(VENV)/.run  ## time to quality beside other k-means, in the folde
 
 bench-processors: $(VENV)/.run  ## partitions, labels and bits of 200 fits on other processors
 	$(BIN)/python -m benchmarks.processors
+
+bench-targets: $(VENV)/.run  ## passes, fits and predict by each compiled target that this processor runs
+	$(BIN)/python -m benchmarks.targets
 
 bench-starts: $(VENV)/.run  ## hard cost against k-means on synthetic families, 20 seeds
 	$(BIN)/python -m benchmarks.starts

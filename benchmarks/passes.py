@@ -4,7 +4,8 @@ python -m benchmarks.passes [--repeats 7] [--busy]
 
 The floor is max(flops / peak, bytes / bandwidth), both measured in the same run: a pass does 4 n p k flops and
 reads n p numbers once. From raw rows it does 2 n d D flops and n D pairs of sine and cosine besides, and reads n d
-numbers. Everything takes turns, so that a busy neighbour slows all alike; medians are of each one's own times.
+numbers. Everything takes turns, so that a busy neighbour slows all alike; medians are of each one's own times. Before
+each turn there is a rest: threads of BLAS and OpenMP go on spinning after their work, on the cores of the next one.
 --busy is for a machine that others use: the first shape alone, by one thread, in times of the processor and not
 of the clock; nothing is written then.
 """
@@ -12,6 +13,7 @@ of the clock; nothing is written then.
 from __future__ import annotations
 
 import argparse
+import time
 import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -39,6 +41,8 @@ SHAPES = [(400_000, 216, 10), (60_000, 1190, 100)]
 RAW = (400_000, 64, 108, 10)
 _LLOYD_STEPS = 30
 _EXPONENT = -5.0
+# seconds after which nothing spins any more
+_REST = 0.1
 
 
 class Setting(NamedTuple):
@@ -110,6 +114,7 @@ def from_raw(n: int, d: int, n_frequencies: int, k: int) -> Setting:
 
 
 def timed(run: Callable[[], object]) -> float:
+    time.sleep(_REST)
     start = now()
     value = run()
     return value if isinstance(value, float) else now() - start

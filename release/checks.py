@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 
 # of ELF files, by the names that wheels have for them
 PROCESSORS = {62: "x86_64", 183: "aarch64"}
-TARGETS = {"x86_64": {"avx2", "baseline"}, "aarch64": {"baseline"}}
+TARGETS = {"x86_64": {"avx2", "avx512", "baseline"}, "aarch64": {"baseline"}}
 _DIGITS = 16
 
 

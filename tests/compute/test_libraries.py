@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -65,7 +66,7 @@ def spoil(folder, target, how):
 
 @needs_library
 def test_the_best_target_is_found_where_the_libraries_are(installed):
-    assert library.find_target() == BUILT[0]
+    assert library.find_target() == next(target for target in BUILT if library._gains(target))
 
 
 @needs_library
@@ -93,7 +94,8 @@ def test_a_damaged_library_is_not_opened(installed, opened, how):
 
 @pytest.mark.skipif("avx2" not in BUILT, reason="this processor has no AVX2")
 def test_a_damaged_library_leaves_the_next_best(installed, opened):
-    spoil(installed, "avx2", lambda content: content[:-1])
+    for target in set(BUILT) - {"baseline"}:
+        spoil(installed, target, lambda content: content[:-1])
     assert library.find_target() == "baseline"
     assert opened == ["baseline"]
 
@@ -106,16 +108,36 @@ def test_libraries_of_other_sources_are_not_opened(installed, opened, monkeypatc
     assert why_missing() == f"the library in {installed} was compiled from other sources"
 
 
-@pytest.mark.skipif("avx2" not in BUILT, reason="this processor has no AVX2")
-def test_the_processor_is_asked_before_a_library_is_opened(installed, opened, monkeypatch):
-    class Baseline:
-        def runs_avx2(self):
-            return 0
+def processor(monkeypatch, **told):
+    """Let the baseline tell this of the processor."""
+    baseline, real = (
+        SimpleNamespace(**{name: lambda value=value: value for name, value in told.items()}),
+        library._open,
+    )
+    monkeypatch.setattr(library, "_open", lambda target: baseline if target == "baseline" else real(target))
 
-    real = library._open
-    monkeypatch.setattr(library, "_open", lambda target: Baseline() if target == "baseline" else real(target))
-    assert open_library("avx2") is None
+
+@needs_library
+@pytest.mark.parametrize("target", ["avx2", "avx512"])
+def test_the_processor_is_asked_before_a_library_is_opened(installed, opened, monkeypatch, target):
+    processor(monkeypatch, runs_avx2=0, runs_avx512=0)
+    assert open_library(target) is None
     assert opened == []
+
+
+@needs_library
+@pytest.mark.parametrize(("gains", "target"), [(0, "avx2"), (1, "avx512")])
+def test_wider_vectors_are_taken_where_they_gain(installed, monkeypatch, gains, target):
+    processor(monkeypatch, runs_avx2=1, runs_avx512=1, gains_by_avx512=gains)
+    monkeypatch.setattr(library, "open_library", lambda target: target)
+    assert library.find_target() == target
+
+
+@needs_library
+def test_what_gains_runs():
+    answers = {name: getattr(library._open("baseline"), name)() for name in ("runs_avx512", "gains_by_avx512")}
+    assert answers["runs_avx512"] >= answers["gains_by_avx512"]
+    assert (open_library("avx512") is not None) == bool(answers["runs_avx512"] and "avx512" in build.TARGETS)
 
 
 def test_without_libraries_the_reason_is_told(monkeypatch, tmp_path):
@@ -254,7 +276,7 @@ def test_a_process_that_uses_a_library_outlives_a_rebuild(installed):
         out, _ = process.communicate("go on\n")
     assert (out, process.returncode) == ("done\n", 0)
     forget()
-    assert library.find_target() == BUILT[0]
+    assert library.find_target() == next(target for target in BUILT if library._gains(target))
 
 
 @needs_compiler
@@ -295,7 +317,7 @@ def test_libraries_open_where_the_cpp_library_is_old():
 
 
 @pytest.mark.parametrize(
-    ("name", "targets"), [("linux-aarch64", ["baseline"]), ("linux-x86_64", ["baseline", "avx2"])]
+    ("name", "targets"), [("linux-aarch64", ["baseline"]), ("linux-x86_64", ["baseline", "avx2", "avx512"])]
 )
 def test_targets_are_those_of_the_machine_that_is_compiled_for(monkeypatch, name, targets):
     monkeypatch.setenv("_PYTHON_HOST_PLATFORM", name)

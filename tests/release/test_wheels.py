@@ -44,7 +44,7 @@ def wheel(folder, platform, *libraries):
     [
         ("any", []),
         ("manylinux2014_aarch64.manylinux_2_17_aarch64", [library("baseline", ARM)]),
-        ("manylinux_2_17_x86_64", [library("baseline", X86), library("avx2", X86)]),
+        ("manylinux_2_17_x86_64", [library(target, X86) for target in ("baseline", "avx2", "avx512")]),
     ],
 )
 def test_wheels_that_have_what_they_promise(tmp_path, platform, libraries):
@@ -55,7 +55,7 @@ def test_wheels_that_have_what_they_promise(tmp_path, platform, libraries):
     ("platform", "libraries", "fault"),
     [
         ("any", [library("baseline", X86)], "its libraries are baseline instead of none"),
-        ("linux_x86_64", [library("baseline", X86)], "its libraries are baseline instead of avx2, baseline"),
+        ("linux_x86_64", [library("baseline", X86)], "are baseline instead of avx2, avx512, baseline"),
         ("linux_aarch64", [], "its libraries are none instead of baseline"),
         ("linux_aarch64", [library("baseline", X86)], r"baseline-.*\.so is for x86_64"),
         ("linux_aarch64", [library("baseline", 3)], r"baseline-.*\.so is for another processor"),

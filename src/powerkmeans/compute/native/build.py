@@ -41,11 +41,10 @@ MACHINE = os.environ.get("_PYTHON_HOST_PLATFORM", platform.machine()).rpartition
 TARGETS: dict[str, tuple[str, ...]] = {"baseline": ()}
 if MACHINE in ("x86_64", "amd64"):
     TARGETS["avx2"] = ("-mavx2", "-mfma")
+    TARGETS["avx512"] = (*TARGETS["avx2"], *(f"-mavx512{part}" for part in ("f", "dq", "bw", "vl")))
 # what every processor of the family must run stands in the baseline alone
-SOURCES = {
-    "baseline": ("pass.cpp", "nearest.cpp", "landmarks.cpp", "select.cpp"),
-    "avx2": ("pass.cpp", "nearest.cpp", "landmarks.cpp"),
-}
+_FUNCTIONS = ("pass.cpp", "nearest.cpp", "landmarks.cpp")
+SOURCES = {"baseline": (*_FUNCTIONS, "select.cpp"), "avx2": _FUNCTIONS, "avx512": _FUNCTIONS}
 _DIGITS = 16
 
 

@@ -13,7 +13,10 @@ from powerkmeans.compute.native.arguments import LandmarkCall, MapCall, PassCall
 from powerkmeans.compute.native.build import FOLDER, is_intact, libraries_of
 
 # in order of preference
-TARGETS = ("avx2", "baseline")
+TARGETS = ("avx512", "avx2", "baseline")
+# what the baseline tells of the processor: which targets it runs, and which of them gain
+RUNS = {"avx2": "runs_avx2", "avx512": "runs_avx512"}
+GAINS = {"avx512": "gains_by_avx512"}
 FUNCTIONS = ("pass_float32", "pass_float64", "map_float32", "map_float64", "nearest", "landmarks")
 _OUT_OF_MEMORY = -2
 
@@ -50,7 +53,7 @@ class Library(NamedTuple):
 
 def find_target() -> str | None:
     """The best target that this installation has and this processor runs; None if there is none."""
-    return next((target for target in TARGETS if open_library(target) is not None), None)
+    return next((target for target in TARGETS if _gains(target) and open_library(target) is not None), None)
 
 
 @cache
@@ -81,16 +84,26 @@ def library_folder() -> Path:
 
 
 def _runs(target: str) -> bool:
-    """Whether this processor runs a target. The baseline tells, so that no other has to be opened to know."""
-    if target == "baseline":
+    """Whether this processor runs a target."""
+    return _says(RUNS.get(target))
+
+
+def _gains(target: str) -> bool:
+    """Whether a target is worth its name on this processor."""
+    return _says(GAINS.get(target))
+
+
+def _says(question: str | None) -> bool:
+    """What the baseline tells of the processor, so that no other library has to be opened to know."""
+    if question is None:
         return True
     baseline = _open("baseline")
-    return baseline is not None and bool(baseline.runs_avx2())
+    return baseline is not None and bool(getattr(baseline, question)())
 
 
 @cache
 def _open(target: str) -> Any:
-    functions = (*FUNCTIONS, *(("runs_avx2",) if target == "baseline" else ()))
+    functions = (*FUNCTIONS, *((*RUNS.values(), *GAINS.values()) if target == "baseline" else ()))
     for path in libraries_of(target, library_folder()):
         opened = _open_file(path, functions) if is_intact(path) else None
         if opened is not None:

@@ -8,8 +8,10 @@
 
 namespace {
 
-// rows are multiplied as they lie in memory from so many columns a cluster on, for so few clusters (measured)
+// rows are multiplied as they lie in memory from so many columns a cluster on, for so few clusters; never by the longest
+// vectors, whose lanes take longer to add up than rows to transpose (measured)
 constexpr int64_t LONG = 12, FEW_CLUSTERS = 2 * GROUP;
+constexpr bool AS_THEY_LIE = POWERKMEANS_VECTOR_BYTES < 64;
 
 // Features of one view and tile: rows for the moments, columns for the products if they had to be made.
 template <class Real>
@@ -212,7 +214,9 @@ class Worker {
 
   // Whether rows are multiplied as they lie in memory, or transposed first: to transpose costs by the number of columns, to
   // add up lanes by that of clusters, and many centroids do not stay in the first-level cache from one row to the next.
-  bool along_rows(const View& view) const { return !view.map && k <= FEW_CLUSTERS && view.width >= LONG * k; }
+  bool along_rows(const View& view) const {
+    return AS_THEY_LIE && !view.map && k <= FEW_CLUSTERS && view.width >= LONG * k;
+  }
 
   // the first number that is not finite, or TILE
   static int not_finite(const Real* numbers) {
@@ -230,7 +234,8 @@ class Worker {
     Real* d = distance.data() + l * k * TILE;
     std::fill(d, d + k * TILE, Real(0));
     const bool along = along_rows(view);
-    for (int r = 0; r < rows && along; r += n) dots[l](tile.rows + r * width, rows - r, d + r);
+    if constexpr (AS_THEY_LIE)
+      for (int r = 0; r < rows && along; r += n) dots[l](tile.rows + r * width, rows - r, d + r);
     for (int r = 0; r < rows && !along; r += 2 * n)
       for (int64_t v = 0; v < width; v += DEPTH) {
         int depth = int(std::min<int64_t>(DEPTH, width - v));

@@ -7,7 +7,10 @@
 #include <cstring>
 #include <limits>
 
-#if defined(__AVX2__)
+#if defined(__AVX512DQ__)
+#include <immintrin.h>
+#define POWERKMEANS_VECTOR_BYTES 64
+#elif defined(__AVX2__)
 #include <immintrin.h>
 #define POWERKMEANS_VECTOR_BYTES 32
 #else
@@ -17,7 +20,9 @@
 #define INLINE inline __attribute__((always_inline))
 
 // A vector that is used more than once: without this compilers read it from memory again for every use.
-#if defined(__x86_64__)
+#if POWERKMEANS_VECTOR_BYTES == 64
+#define IN_REGISTER(v) asm("" : "+v"(v))
+#elif defined(__x86_64__)
 #define IN_REGISTER(v) asm("" : "+x"(v))
 #elif defined(__aarch64__)
 #define IN_REGISTER(v) asm("" : "+w"(v))
@@ -86,7 +91,12 @@ INLINE Mask<Real> bits(Vec<Real> v) {
 }
 
 // a < b ? a : b, and a > b ? a : b, each in one instruction: compilers make two of the plain form.
-#if POWERKMEANS_VECTOR_BYTES == 32
+#if POWERKMEANS_VECTOR_BYTES == 64
+INLINE __m512 smaller(__m512 a, __m512 b) { return _mm512_min_ps(a, b); }
+INLINE __m512d smaller(__m512d a, __m512d b) { return _mm512_min_pd(a, b); }
+INLINE __m512 larger(__m512 a, __m512 b) { return _mm512_max_ps(a, b); }
+INLINE __m512d larger(__m512d a, __m512d b) { return _mm512_max_pd(a, b); }
+#elif POWERKMEANS_VECTOR_BYTES == 32
 INLINE __m256 smaller(__m256 a, __m256 b) { return _mm256_min_ps(a, b); }
 INLINE __m256d smaller(__m256d a, __m256d b) { return _mm256_min_pd(a, b); }
 INLINE __m256 larger(__m256 a, __m256 b) { return _mm256_max_ps(a, b); }
@@ -112,9 +122,13 @@ INLINE double sum(Vec<Real> v) {
 
 template <class Real>
 INLINE bool any(Mask<Real> mask) {
+#if POWERKMEANS_VECTOR_BYTES == 64
+  return _mm512_test_epi64_mask((__m512i)mask, (__m512i)mask) != 0;
+#else
   typename Simd<Real>::Int found = 0;
   for (int i = 0; i < lanes<Real>; ++i) found |= mask[i];
   return found != 0;
+#endif
 }
 
 // 2 atanh(f) / ln 2, which is log2((1 + f) / (1 - f)), for |f| up to 0.2
@@ -241,7 +255,13 @@ INLINE Vec<Real> power_of(Vec<Real> x, Real y) {
 // Within each 16 bytes of two vectors: their first halves interleaved, and their second.
 template <class Real>
 INLINE void zip(Vec<Real> a, Vec<Real> b, Vec<Real>& low, Vec<Real>& high) {
-  if constexpr (lanes<Real> == 8) {
+  if constexpr (lanes<Real> == 16) {
+    low = SHUFFLE(a, b, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29);
+    high = SHUFFLE(a, b, 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31);
+  } else if constexpr (lanes<Real> == 8 && sizeof(Real) == 8) {
+    low = SHUFFLE(a, b, 0, 8, 2, 10, 4, 12, 6, 14);
+    high = SHUFFLE(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
+  } else if constexpr (lanes<Real> == 8) {
     low = SHUFFLE(a, b, 0, 8, 1, 9, 4, 12, 5, 13);
     high = SHUFFLE(a, b, 2, 10, 3, 11, 6, 14, 7, 15);
   } else if constexpr (lanes<Real> == 4 && sizeof(Real) == 4) {
@@ -262,6 +282,10 @@ INLINE Vec<Real> load_pieces(const Real* from, int64_t step) {
 #if POWERKMEANS_VECTOR_BYTES == 16
   (void)step;
   return load(from);
+#elif POWERKMEANS_VECTOR_BYTES == 64
+  const auto piece = [&](int i) { return _mm_loadu_ps(reinterpret_cast<const float*>(from + i * step)); };
+  const __m512 two = _mm512_insertf32x4(_mm512_castps128_ps512(piece(0)), piece(1), 1);
+  return (Vec<Real>)_mm512_insertf32x4(_mm512_insertf32x4(two, piece(2), 2), piece(3), 3);
 #elif defined(__clang__) || __GNUC__ >= 12
   typedef Real Piece __attribute__((vector_size(16)));
   Piece a, b;
@@ -279,10 +303,12 @@ INLINE Vec<Real> load_pieces(const Real* from, int64_t step) {
 #endif
 }
 
-// The sums of the lanes of n vectors that lie one after the other, side by side; each in the same order.
+// The sums of the lanes of n vectors that lie one after the other, side by side; each in the same order. Of vectors of up to
+// 32 bytes.
 template <class Real>
 INLINE Vec<Real> lane_sums(const Real* from) {
   constexpr int n = lanes<Real>, q = 16 / sizeof(Real);
+  static_assert(n <= 2 * q);
   Vec<Real> whole[n / q], low, high;
 #pragma GCC unroll 4
   for (int piece = 0; piece < n / q; ++piece) {
@@ -338,9 +364,7 @@ template <class Real>
 INLINE void sine_cosine_of_any(Vec<Real> x, Vec<Real>& sine, Vec<Real>& cosine) {
   sine_cosine<Real>(x, sine, cosine);
   Mask<Real> near = (x <= Simd<Real>::largest_phase) & (x >= -Simd<Real>::largest_phase);
-  typename Simd<Real>::Int every = -1;
-  for (int i = 0; i < lanes<Real>; ++i) every &= near[i];
-  if (every) return;
+  if (!any<Real>(~near)) return;
   for (int i = 0; i < lanes<Real>; ++i) sine[i] = std::sin(x[i]), cosine[i] = std::cos(x[i]);
 }
 
