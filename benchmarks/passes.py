@@ -4,8 +4,9 @@ python -m benchmarks.passes [--repeats 7] [--busy]
 
 The floor is max(flops / peak, bytes / bandwidth), both measured in the same run: a pass does 4 n p k flops and
 reads n p numbers once. From raw rows it does 2 n d D flops and n D pairs of sine and cosine besides, and reads n d
-numbers. Everything takes turns, so that a busy neighbour slows all alike; medians are of each one's own times. Before
-each turn there is a rest: threads of BLAS and OpenMP go on spinning after their work, on the cores of the next one.
+numbers. Everything takes turns, so that a busy neighbour slows all alike; medians are of each one's own times.
+Before each turn there is a rest: threads of BLAS and OpenMP go on spinning after their work, on the cores of the
+next one.
 --busy is for a machine that others use: the first shape alone, by one thread, in times of the processor and not
 of the clock; nothing is written then.
 """
