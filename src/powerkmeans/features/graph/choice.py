@@ -27,10 +27,11 @@ WIDER, ALIKE, MARGIN = 4, 0.8, 0.05
 
 
 class Chosen(NamedTuple):
-    """A graph, and what speaks for it."""
+    """A graph, what speaks for it, and the rows that it was built on."""
 
     graph: Graph
     judged: Judgement
+    rows: Rows
 
 
 def plain_graph(rows: Rows, placing: Placing, drawn: Any, size: GraphSize, rng: np.random.Generator) -> Chosen:
@@ -45,7 +46,7 @@ def plain_graph(rows: Rows, placing: Placing, drawn: Any, size: GraphSize, rng: 
     labels = labels_of(some, graph)
     purity = purity_of(some, graph, labels)
     agreed = agree(some.rows, graph, labels, size, needed_agreement(purity), rng)
-    chosen = Chosen(graph, Judgement(agreed, purity))
+    chosen = Chosen(graph, Judgement(agreed, purity), rows)
     if size.fixed or agreed >= SETTLED or 2 * more.n_neighbors * size.n_clusters > size.n_landmarks:
         return chosen
     few = Compared(np.arange(len(some.numbers)), some.rows)  # which more neighbours tie as often
@@ -55,7 +56,7 @@ def plain_graph(rows: Rows, placing: Placing, drawn: Any, size: GraphSize, rng: 
         return chosen
     purity = purity_of(few, wide, others)
     judged = Judgement(agree(few.rows, wide, others, more, needed_agreement(purity), rng), purity)
-    return Chosen(wide, judged) if judged.agreement > agreed + MARGIN else chosen
+    return Chosen(wide, judged, few.rows) if judged.agreement > agreed + MARGIN else chosen
 
 
 def clearest_graph(rows: Rows, placing: Placing, drawn: Any, size: GraphSize, rng: np.random.Generator) -> Chosen:
