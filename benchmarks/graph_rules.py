@@ -67,6 +67,7 @@ RULES: dict[str, Rule] = {
     "neighbours: 10": Rule("ten always", {}, (("n_neighbors", 10),)),
     "neighbours: 40": Rule("forty always", {}, (("n_neighbors", 40),)),
     "noise edge": Rule("all columns always", {_GRAPH + "agreement.CLEAR": -1.0}),
+    "telling columns": Rule("the noise edge alone", {_GRAPH + "choice.TELLING_ROUNDS": 0}),
     "degrees raised": Rule("degrees as they are", {_GRAPH + "spectrum.DEGREE_FLOOR": 0.0}),
     "no neighbour of itself": Rule(
         "a landmark is its own neighbour", {_GRAPH + "neighbours._without_itself": _with_itself}

@@ -245,6 +245,7 @@ GUARDS: dict[str, str] = {
     "features.graph.choice.WIDER": _GRAPH,
     "features.graph.choice.ALIKE": _GRAPH,
     "features.graph.choice.MARGIN": _GRAPH,
+    "features.graph.choice.TELLING_ROUNDS": _GRAPH,
     "features.graph.build._TYPICAL_ROWS": "a median, which more rows do not change by a percent",
     "features.graph.distances.NORMAL_QUARTILES": "of the normal distribution",
     "features.graph.edge._POINTS": "a median of a known law, to three digits",

@@ -12,7 +12,15 @@ import oracle
 from helpers import blobs, make_present, quick, quick_views
 from powerkmeans.features.graph import spectrum
 from powerkmeans.features.graph.agreement import agreement
-from powerkmeans.features.graph.build import GraphSize, Rows, build_graph, tied_graph, view_share, view_weights
+from powerkmeans.features.graph.build import (
+    GraphSize,
+    Rows,
+    build_graph,
+    tied_graph,
+    usual_reach,
+    view_share,
+    view_weights,
+)
 from powerkmeans.features.graph.distances import Landmarks, Measure, usual_distances
 from powerkmeans.features.graph.edge import above_edge, noise_median, projection
 from powerkmeans.features.graph.neighbours import neighbours, smallest
@@ -305,6 +313,23 @@ def test_pieces_have_a_direction_each():
     fewer = tied_graph(rows, graph.placing, graph.landmarks, GraphSize(len(X), 5, 2))
     assert fewer.n_pieces <= 2
     assert fewer.n_neighbors > graph.n_neighbors
+
+
+def test_pieces_are_numbered_by_landmarks_and_rows_without_neighbours_are_none():
+    shares = np.array(
+        [[0, 0, 1, 0, 0], [0, 0.5, 0, 0.5, 0], [0, 0, 0, 0, 0], [0, 0, 0.4, 0, 0.6], [0.3, 0.7, 0, 0, 0]]
+    )
+    for order in (np.arange(5), np.array([4, 2, 0, 3, 1])):
+        found = spectrum.ties_of(csr_array(shares[order]), np.ones(5))
+        assert found.n_pieces == 2
+        assert found.piece.tolist() == [0, 0, 1, 0, 1]
+
+
+def test_more_neighbours_are_scored_by_few():
+    few, rows = made(X, 3, r=10)
+    more, _ = made(X, 3, r=20)
+    assert usual_reach(rows, more) == pytest.approx(usual_reach(rows, few), rel=1e-12)
+    assert np.median(more.reach) > 1.1 * np.median(few.reach)
 
 
 def test_many_landmarks_are_solved_by_iteration(monkeypatch):

@@ -54,7 +54,7 @@ class Graph:
     """A graph that is built: all that a map needs, and the sampled rows as it sees them.
 
     shares : ``Z`` of the sampled rows
-    usual : the median squared distance from one of them to the farthest of the few by which it is scored
+    reach : the squared distance from each of them to the farthest of its neighbours
     n_neighbors, n_wanted : the landmarks that a row is tied to, and before the graph fell into pieces
     n_pieces : pieces of it without ties between them
     """
@@ -65,7 +65,7 @@ class Graph:
     n_wanted: int
     spectrum: Spectrum
     shares: csr_array
-    usual: float
+    reach: Float64Array
     n_pieces: int
 
     @property
@@ -144,12 +144,16 @@ def tied_graph(rows: Rows, placing: Placing, landmarks: Landmarks, size: GraphSi
             break
         count = min(2 * count, landmarks.rows.shape[0] - 1)
     directions = spectrum(ties, size.n_clusters + 2)
-    if count > FEW_NEIGHBORS:
-        found = row_neighbours(rows, Nearest(placing, landmarks, FEW_NEIGHBORS))
-    present = as_dense(rows.X[:, placing.offsets[-1] :])
-    reach = shared_reach(present, landmarks, found.reach, np)
-    usual = weighted_median(reach, rows.weight)
-    return Graph(placing, landmarks, count, wanted, directions, shares, usual, ties.n_pieces)
+    return Graph(placing, landmarks, count, wanted, directions, shares, found.reach, ties.n_pieces)
+
+
+def usual_reach(rows: Rows, graph: Graph) -> float:
+    """The median squared distance from the graph's rows to the farthest of the few by which they are scored."""
+    reach = graph.reach
+    if graph.n_neighbors > FEW_NEIGHBORS:
+        reach = row_neighbours(rows, Nearest(graph.placing, graph.landmarks, FEW_NEIGHBORS)).reach
+    present = as_dense(rows.X[:, graph.placing.offsets[-1] :])
+    return weighted_median(shared_reach(present, graph.landmarks, reach, np), rows.weight)
 
 
 def n_directions(values: Float64Array, n_clusters: int) -> int:

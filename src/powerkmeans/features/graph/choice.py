@@ -21,16 +21,20 @@ from powerkmeans.features.graph.agreement import (
 from powerkmeans.features.graph.build import Graph, GraphSize, Rows, again, build_graph
 from powerkmeans.features.graph.edge import projection
 from powerkmeans.features.graph.placing import Placing
+from powerkmeans.features.graph.telling import telling_columns
 
 # times as many neighbours, what they must say alike, and what they must agree on beyond: less is luck
 WIDER, ALIKE, MARGIN = 4, 0.8, 0.05
+# how often columns are chosen by the clusters found before: the first choice keeps some that say nothing
+TELLING_ROUNDS = 2
 
 
 class Chosen(NamedTuple):
-    """A graph, and what speaks for it."""
+    """A graph, what speaks for it, and the rows that it was built on."""
 
     graph: Graph
     judged: Judgement
+    rows: Rows
 
 
 def plain_graph(rows: Rows, placing: Placing, drawn: Any, size: GraphSize, rng: np.random.Generator) -> Chosen:
@@ -45,7 +49,7 @@ def plain_graph(rows: Rows, placing: Placing, drawn: Any, size: GraphSize, rng: 
     labels = labels_of(some, graph)
     purity = purity_of(some, graph, labels)
     agreed = agree(some.rows, graph, labels, size, needed_agreement(purity), rng)
-    chosen = Chosen(graph, Judgement(agreed, purity))
+    chosen = Chosen(graph, Judgement(agreed, purity), rows)
     if size.fixed or agreed >= SETTLED or 2 * more.n_neighbors * size.n_clusters > size.n_landmarks:
         return chosen
     few = Compared(np.arange(len(some.numbers)), some.rows)  # which more neighbours tie as often
@@ -55,13 +59,14 @@ def plain_graph(rows: Rows, placing: Placing, drawn: Any, size: GraphSize, rng: 
         return chosen
     purity = purity_of(few, wide, others)
     judged = Judgement(agree(few.rows, wide, others, more, needed_agreement(purity), rng), purity)
-    return Chosen(wide, judged) if judged.agreement > agreed + MARGIN else chosen
+    return Chosen(wide, judged, few.rows) if judged.agreement > agreed + MARGIN else chosen
 
 
 def clearest_graph(rows: Rows, placing: Placing, drawn: Any, size: GraphSize, rng: np.random.Generator) -> Chosen:
     """The same, or above the noise edge where that halves what is disagreed on.
 
-    Neighbours by columns that say nothing are random ones, and another half of the landmarks has others.
+    Neighbours by columns that say nothing are random ones, and another half of the landmarks has others. What is
+    found above the edge then tells which columns these are.
     """
     chosen = plain_graph(rows, placing, drawn, size, rng)
     if chosen.judged.clear or hasattr(rows.X, "toarray"):
@@ -69,4 +74,25 @@ def clearest_graph(rows: Rows, placing: Placing, drawn: Any, size: GraphSize, rn
     some = compared_rows(rows, rng).rows
     directions = projection(some.X, some.weight, placing.offsets, size.n_clusters)
     edged = plain_graph(rows, replace(placing, projection=directions), drawn, size, rng)
-    return edged if 1 - edged.judged.agreement < (1 - chosen.judged.agreement) / 2 else chosen
+    if 1 - edged.judged.agreement >= (1 - chosen.judged.agreement) / 2:
+        return chosen
+    return _of_telling_columns(edged, rows, placing, drawn, size, rng)
+
+
+def _of_telling_columns(
+    chosen: Chosen, rows: Rows, placing: Placing, drawn: Any, size: GraphSize, rng: np.random.Generator
+) -> Chosen:
+    """The graph of the columns that the clusters of one above the noise edge differ in, if it agrees better.
+
+    Only from there: columns that are chosen by clusters make halves agree on these, so they must have been found
+    without.
+    """
+    for _ in range(TELLING_ROUNDS):
+        some = compared_rows(chosen.rows, rng)
+        labels = labels_of(some, chosen.graph)
+        columns = telling_columns(some.rows.X, some.rows.weight, placing.offsets, labels)
+        told = plain_graph(rows, replace(placing, projection=columns), drawn, size, rng)
+        if told.judged.agreement <= chosen.judged.agreement:
+            break
+        chosen = told
+    return chosen

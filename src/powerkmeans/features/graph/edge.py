@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from powerkmeans.types import Float64Array
 
@@ -48,7 +49,17 @@ def projection(rows: Any, weight: Float64Array, offsets: tuple[int, ...], least:
     """Each view's directions in its rows of one array, padded with zeros to the same number."""
     parts = []
     for view, (start, end) in enumerate(pairwise(offsets)):
-        has = np.ones(len(rows), dtype=bool) if len(offsets) == 2 else rows[:, offsets[-1] + view] > 0
+        has = rows_with(rows, offsets, view)
         parts.append(above_edge(rows[has, start:end].astype(np.float64), weight[has], least))
+    return side_by_side(parts)
+
+
+def rows_with(rows: Any, offsets: tuple[int, ...], view: int) -> NDArray[np.bool_]:
+    """Which rows have a view."""
+    return np.ones(len(rows), dtype=bool) if len(offsets) == 2 else rows[:, offsets[-1] + view] > 0
+
+
+def side_by_side(parts: list[Float64Array]) -> Float64Array:
+    """Directions of views in one array, padded with zeros to the same number."""
     width = max(part.shape[1] for part in parts)
     return np.concatenate([np.pad(part, ((0, 0), (0, width - part.shape[1]))) for part in parts])

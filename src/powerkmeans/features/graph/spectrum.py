@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import eigh
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
-from scipy.sparse.linalg import eigsh
+from scipy.sparse.linalg import LinearOperator, eigsh
 
 from powerkmeans.features.graph.neighbours import Neighbours
 from powerkmeans.support.precision import ROUNDING
@@ -16,16 +17,19 @@ from powerkmeans.types import Float64Array
 
 # tau: what the mean degree adds to every landmark's; without it a few far rows take whole directions
 DEGREE_FLOOR = 1.0
-# landmarks up to which all eigenvectors are taken at once, which is as fast and knows no restarts
+# landmarks up to which the matrix is brought to three diagonals, which is as fast and knows no restarts
 DENSE_LANDMARKS = 300
 # how far an eigenvalue may be off, as a share of itself: eigenvectors then have digits to spare
 TOLERANCE = 1e-12
 
 
 class Ties(NamedTuple):
-    """Landmarks tied by rows: the matrix, raised degrees, and the pieces without any tie between them."""
+    """Landmarks tied by rows: ``W^{1/2} B``, raised degrees, and the pieces without any tie between them.
 
-    graph: csr_array
+    ``C = B^T W B`` is never written where it is only multiplied with: it has up to ``r`` numbers for one of ``B``.
+    """
+
+    tied: csr_array
     raised: Float64Array
     n_pieces: int
     piece: NDArray[np.integer]
@@ -54,14 +58,25 @@ def degrees(shares: csr_array, weight: Float64Array) -> Float64Array:
 
 
 def ties_of(shares: csr_array, weight: Float64Array) -> Ties:
-    """``C = B^T W B`` with ``B = G^{-1/2} Z Lambda~^{-1/2}``, and ``Lambda~``."""
+    """``W^{1/2} B`` with ``B = G^{-1/2} Z Lambda~^{-1/2}``, and ``Lambda~``."""
     degree = degrees(shares, weight)
     raised = degree + DEGREE_FLOOR * float(np.mean(degree))
     row_degree = shares @ (degree / raised)
     row_degree = np.where(row_degree > 0, row_degree, 1.0)  # of a row without neighbours, which ties nothing
-    tied = shares.multiply(np.sqrt(weight / row_degree)[:, None]).multiply(1 / np.sqrt(raised)[None, :]).tocsr()
-    graph = (tied.T @ tied).tocsr()
-    return Ties(graph, raised, *connected_components(graph, directed=False))
+    by_row, by_landmark = np.sqrt(weight / row_degree), 1 / np.sqrt(raised)
+    values = shares.data * np.repeat(by_row, np.diff(shares.indptr)) * by_landmark[shares.indices]
+    tied = csr_array((values, shares.indices, shares.indptr), shape=shares.shape)
+    return Ties(tied, raised, *_pieces(tied))
+
+
+def _pieces(tied: csr_array) -> tuple[int, NDArray[np.integer]]:
+    """How many pieces there are, and that of each landmark, in the order of the first landmarks of pieces."""
+    n_rows, n_landmarks = tied.shape
+    bounds = np.concatenate([np.zeros(n_landmarks, dtype=tied.indptr.dtype), tied.indptr])
+    size = n_landmarks + n_rows  # landmarks, then rows, which point to theirs
+    links = csr_array((np.ones(tied.nnz), tied.indices, bounds), shape=(size, size))
+    piece = connected_components(links, directed=False)[1][:n_landmarks]
+    return int(np.max(piece)) + 1, piece
 
 
 def spectrum(ties: Ties, n_directions: int) -> Spectrum:
@@ -70,11 +85,11 @@ def spectrum(ties: Ties, n_directions: int) -> Spectrum:
     Pieces are solved one by one: an eigenvalue that they have in common would be found once for all of them.
     """
     if ties.n_pieces == 1:
-        return _largest(*_leading(ties.graph, n_directions), ties.raised, n_directions)
+        return _largest(*_leading(ties.tied, n_directions), ties.raised, n_directions)
     values, vectors = [], []
     for number in range(ties.n_pieces):
         members = np.flatnonzero(ties.piece == number)
-        some, directions = _leading(ties.graph[members][:, members], n_directions)
+        some, directions = _leading(ties.tied[:, members], n_directions)
         values.append(some)
         vectors.append(_placed(directions, members, len(ties.raised)))
     return _largest(np.concatenate(values), np.concatenate(vectors, axis=1), ties.raised, n_directions)
@@ -100,13 +115,15 @@ def _largest(values: Float64Array, vectors: Float64Array, raised: Float64Array, 
     return Spectrum(values[order], loading)
 
 
-def _leading(graph: csr_array, count: int) -> tuple[Float64Array, Float64Array]:
-    """Leading eigenpairs, as many as there are, from a fixed start."""
-    size = graph.shape[0]
+def _leading(tied: csr_array, count: int) -> tuple[Float64Array, Float64Array]:
+    """Leading eigenpairs of ``C``, as many as there are, from a fixed start."""
+    size = tied.shape[1]
     if size <= DENSE_LANDMARKS or count >= size // 2:
-        values, vectors = np.linalg.eigh(graph.toarray())
+        last = (max(0, size - count), size - 1)
+        values, vectors = eigh((tied.T @ tied).toarray(), subset_by_index=last, driver="evr", overwrite_a=True)
     else:
-        start = np.random.default_rng(0).standard_normal(size)
+        start, back = np.random.default_rng(0).standard_normal(size), tied.T.tocsr()
+        graph = LinearOperator((size, size), matvec=lambda vector: back @ (tied @ vector), dtype=np.float64)
         values, vectors = eigsh(graph, k=count, which="LA", v0=start, tol=TOLERANCE)
     order = np.argsort(-values, kind="stable")[:count]
     return values[order], vectors[:, order]

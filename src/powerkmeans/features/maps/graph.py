@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 from powerkmeans.features.averages import landmark_rows
 from powerkmeans.features.graph.agreement import Judgement
-from powerkmeans.features.graph.build import GraphSize, Rows
+from powerkmeans.features.graph.build import GraphSize, Rows, usual_reach
 from powerkmeans.features.graph.choice import Chosen, clearest_graph, plain_graph
 from powerkmeans.features.graph.distances import Landmarks, Search, alike
 from powerkmeans.features.graph.neighbours import FEW_NEIGHBORS, Neighbours, neighbours, shared_reach
@@ -295,7 +295,7 @@ def map_of(chosen: Chosen) -> GraphMap:
         n_pieces=graph.n_pieces,
         agreement=_within(chosen.judged.agreement),
         purity=_within(chosen.judged.purity),
-        usual=graph.usual,
+        usual=usual_reach(chosen.rows, graph),
         sparse=sparse,
         projected=graph.placing.projection is not None,
         projection=graph.placing.projection,
