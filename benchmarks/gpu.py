@@ -1,6 +1,6 @@
 """Everything on a graphics card, checked and timed in one call; results as JSON lines beside printed tables.
 
-python -m benchmarks.gpu [--rows 10000000] [--parts odd,passes,views,raw,limits,fits,bits,stream,several]
+python -m benchmarks.gpu [--rows 10000000] [--parts odd,passes,views,raw,limits,fits,bits,stream,several,cupy]
     [--out benchmarks/results/gpu.jsonl]
 
 passes : one pass at three shapes, in every precision: event timings, the median of ten, beside the time that
@@ -16,6 +16,7 @@ bits : twenty fits with one seed, and labels against those of the CPU
 stream : a pass over rows that stay in host memory, a memory map and a Parquet file, beside one over rows on the
     card and the time that sending them takes; whether the sums have the same bits
 several : one card as two devices, held and streamed: whether sums and samples have the bits of one
+cupy : fits and answers of arrays of CuPy, where that is installed: their kind, and labels against those of the CPU
 """
 
 from __future__ import annotations
@@ -362,7 +363,7 @@ def _odd_passes(n: int, p: int, k: int, membership: Any, s: float, torch: Any) -
         "ms": milliseconds(lambda: launches.run(on_card(helds["float32"], inputs)), torch),
         "torch_ms": milliseconds(plain, torch, 3),
     }
-    return errors | {"torch": _error(plain().moment, truth)} | times
+    return errors | {"torch_error": _error(plain().moment, truth)} | times
 
 
 def _timed(function: Callable[[], Any], torch: Any) -> tuple[float, Any]:
@@ -515,9 +516,27 @@ def _sums_and_sample(
     return sums, engine.sample(1000, seed=1).rows, "torch" if chosen is None else chosen.name
 
 
+def _cupy(torch: Any, n: int) -> Iterator[dict[str, Any]]:
+    if find_spec("cupy") is None:
+        return
+    cupy = __import__("cupy")
+    rows, _ = mixture(n // 100, 64, 10, torch)
+    host, there = rows.cpu().numpy(), cupy.from_dlpack(rows)
+    for name in ("auto", "identity", "rff"):
+        model = KernelPowerKMeans(10, feature_map=name, random_state=0).fit(there)
+        here = KernelPowerKMeans(10, feature_map=name, random_state=0).fit(host)
+        answers = [model.predict(there), model.predict_proba(there), model.transform(there), here.predict(there)]
+        yield {
+            "feature_map": name, "cupy": cupy.__version__, "n": len(host),
+            "answers_in_kind": all(isinstance(answer, cupy.ndarray) for answer in answers),
+            "labels_unlike_cpu": float(np.mean(here.labels_ != model.labels_)),
+            "predicted_unlike_fit": float(np.mean(cupy.asnumpy(answers[0]) != model.labels_)),
+        }  # fmt: skip
+
+
 _PARTS = {
     "odd": _odd, "passes": _passes, "views": _views, "raw": _raw, "limits": _limits, "fits": _fits, "bits": _bits,
-    "stream": _stream, "several": _several,
+    "stream": _stream, "several": _several, "cupy": _cupy,
 }  # fmt: skip
 
 if __name__ == "__main__":

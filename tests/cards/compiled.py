@@ -12,7 +12,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from triton.compiler import compile as compiled
 
-from powerkmeans.compute.triton import adding, fourier, fused, select, staged
+from powerkmeans.compute.triton import adding, fourier, fused, select, splitting, staged
 
 HOPPER = GPUTarget("cuda", 90, 32)
 KINDS = {"bf16": tl.bfloat16, "fp16": tl.float16}
@@ -85,6 +85,8 @@ def main() -> None:
         by_clusters(parts, kind, bounded=parts == 2, hard=kind == "fp16")
         by_views(parts, kind, careful=kind == "fp16", viewed=kind == "bf16", bounded=parts == 2)
         from_raw(parts, kind, bounded=parts == 1)
+        size = {"PARTS": parts, "KIND": KINDS[kind], "COLUMNS": 256, "EMULATED": False}
+        build(splitting.split_centers, {"points": "*" + kind, "squares": SINGLE}, size, warps=1)
     build(adding.add_slots, {"sums": "*fp64"}, {"WIDTH": 64, "DEPTH": 16})
     build(select.smallest_columns, {"values": SINGLE, "found": "*i64"}, {"COLUMNS": 2048})
 

@@ -17,11 +17,12 @@ import triton.language as tl
 from powerkmeans.compute.triton.equations import SMALLEST_NORMAL, pulls
 from powerkmeans.compute.triton.tiles import (
     TALLIES,
+    added_parts,
+    all_products,
     distances,
     in_parts,
     norms_of,
     numbers_of,
-    product,
     products,
     rounded,
     store,
@@ -52,8 +53,6 @@ def pass_by_rows(
     program, cluster = tl.program_id(0), tl.arange(0, CLUSTERS)
     valid = (cluster < n_clusters)[None, :]
     both = points.load([0, 0])
-    if PARTS == 2:
-        c0, _ = tl.split(tl.reshape(both, (COLUMNS, CLUSTERS, 2)))
     center_norm = norms_of(center_norms, n_clusters, CLUSTERS)
     n_tiles, step = tl.cdiv(n_rows, ROWS), tl.num_programs(0)
     for first in tl.range(program, n_tiles, step * FLUSH):
@@ -63,13 +62,9 @@ def pass_by_rows(
         for tile in tl.range(first, tl.minimum(first + step * FLUSH, n_tiles), step, num_stages=STAGES):
             norm, weight = norms.load([tile * ROWS]), scale * weights.load([tile * ROWS])
             x0 = tiles.load([tile * ROWS, 0])
-            if PARTS == 2:
-                x1 = tiles.load([n_rows + tile * ROWS, 0])
-                pair = product(x0, both, tl.zeros((ROWS, 2 * CLUSTERS), tl.float32), EMULATED)
-                high, low = tl.split(tl.reshape(pair, (ROWS, CLUSTERS, 2)))
-                inner = product(x1, c0, none, EMULATED) + (high + low)
-            else:
-                x1, inner = x0, product(x0, both, none, EMULATED)
+            x1 = tiles.load([n_rows + tile * ROWS, 0]) if PARTS == 2 else x0
+            pair = products(x0, x1, both, both, tl.zeros((ROWS, PARTS * CLUSTERS), tl.float32), PARTS, 1, EMULATED)
+            inner = added_parts(pair, PARTS, ROWS, CLUSTERS)
             row = tile * ROWS + tl.arange(0, ROWS)
             distance = distances(
                 inner, norm, center_norm, near_share, rows, n_rows, row, row < n_rows, centers, 0, width, width,
@@ -130,7 +125,7 @@ def pass_by_clusters(
             x0 = tiles.load([tile * ROWS, 0])
             x1 = tiles.load([n_rows + tile * ROWS, 0]) if PARTS == 2 else x0
             inner = tl.zeros((CLUSTERS, ROWS), tl.float32)
-            inner = products(c0, c1, tl.trans(x0), tl.trans(x1), inner, PARTS, PARTS, EMULATED)
+            inner = all_products(c0, c1, tl.trans(x0), tl.trans(x1), inner, PARTS, EMULATED)
             distance = tl.maximum((norm[None, :] + center_norm[:, None]) - 2.0 * inner, SMALLEST_NORMAL)
             nearest = tl.min(distance, 0)
             doubt = tl.maximum(doubt, tl.max(near_bound * norm - nearest, 0))

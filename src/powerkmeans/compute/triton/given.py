@@ -8,7 +8,6 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from powerkmeans.compute.triton.desk import fetched
 from powerkmeans.compute.triton.planes import PlaneBlocks, Storage
 from powerkmeans.objective.block import PassInput
 from powerkmeans.support.install import needed
@@ -85,15 +84,20 @@ class Given:
     def centers(self) -> Array:
         """Centroids as features are held, (k, columns of all views padded)."""
         result = np.zeros((self.n_clusters, self.held.planes.shape[2]), dtype=np.float32)
-        for start, projection in zip(self.held.starts, self.inputs.projections, strict=True):
-            np.multiply(projection.T, -self.held.scale / 2, out=result[:, start : start + projection.shape[0]])
+        self.write_centers(result)
         return result
 
+    def write_centers(self, table: Array) -> None:
+        """The same, to a table that is zero where columns are padded."""
+        for start, projection in zip(self.held.starts, self.inputs.projections, strict=True):
+            np.multiply(projection.T, -self.held.scale / 2, out=table[:, start : start + projection.shape[0]])
+
     def squares(self, pieces: Any) -> Array:
-        """Squared lengths of centroids, (L, k): of single parts as they are rounded, so distances are to these."""
-        if self.parts == 2:
-            return np.concatenate(self.inputs.center_norms, axis=1).T * np.float32(self.held.scale**2)
-        rounded = pieces[0].double().numpy()
+        """Squared lengths of centroids, (L, k), as these are rounded to parts, so that distances are to those.
+
+        Lengths of others would be off by the same for all rows, which does not cancel in sums.
+        """
+        rounded = pieces.double().sum(dim=0).numpy()
         return np.add.reduceat(rounded * rounded, self.held.starts, axis=1).T.astype(np.float32)
 
     @property
@@ -193,32 +197,37 @@ class RawSums(NamedTuple):
 
 
 class Slots(NamedTuple):
-    """Where programs write: how many there are, tiles of a slot, and the table of sums.
+    """Where programs write: how many programs and slots there are, tiles of a slot, and what a slot holds.
 
-    table : (slots, (height + 5) clusters): moments, and by clusters what ``tiles.write_tallies`` says
+    A slot is moments, (height, clusters) or these the other way round, and what ``tiles.write_tallies`` says.
     """
 
     programs: int
+    written: int
     flush: int
     height: int
-    table: Any
+    clusters: int
 
-    def sums(self) -> tuple[Float64Array, Float64Array]:
-        """Moments and tallies added up in float64, in their order, brought here."""
-        total = fetched(added(self.table)).reshape(self.height + TALLIES, -1)
+    def table(self, device: Any) -> Any:
+        """The slots, to be written to."""
+        torch = torch_module()
+        size = (self.height + TALLIES) * self.clusters
+        return torch.empty((self.written, size), dtype=torch.float32, device=device)
+
+    def parted(self, sums: Float64Array) -> tuple[Float64Array, Float64Array]:
+        """Moments and tallies of slots that were added up."""
+        total = sums.reshape(self.height + TALLIES, -1)
         return total[: self.height], total[self.height :]
 
 
 def slots_for(rows: Any, per_sum: int, shape: Shape, height: int, clusters: int) -> Slots:
     """Slots for moments of so many columns and clusters, as many as programs will write: each of so many rows."""
-    torch = torch_module()
-    programs = _processors(rows.device, torch) * shape.programs
+    programs = _processors(rows.device, torch_module()) * shape.programs
     flush = max(1, per_sum // shape.rows)
     n_tiles = -(-rows.shape[-2] // shape.rows)
     whole = (n_tiles - 1) // (flush * programs)
     count = whole * programs + min(programs, n_tiles - whole * flush * programs)
-    size = (height + TALLIES) * clusters
-    return Slots(programs, flush, height, torch.empty((count, size), dtype=torch.float32, device=rows.device))
+    return Slots(programs, count, flush, height, clusters)
 
 
 def added(slots: Any) -> Any:

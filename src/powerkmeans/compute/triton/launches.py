@@ -97,20 +97,24 @@ def _by_rows(given: Given, careful: bool) -> RawSums:
     shape = _by_rows_shape(columns, clusters, parts)
     slots = slots_for(held.planes, known.ROWS_PER_SUM[parts], shape, columns, clusters)
     desk = _desk(given, shape, (columns, clusters * parts))
-    pieces = _written(given, desk).permute(2, 1, 0)
-    desk.here[0].reshape(columns, clusters, parts)[:width, : given.n_clusters] = pieces
-    desk.send()
-    pass_by_rows[(slots.programs,)](
-        *desk.known, *desk.there[1:3], slots.table, held.planes, desk.there[3], n_rows, width, given.n_clusters,
-        *flags(given.inputs, parts), careful, parts, given.kind, shape.rows, columns, clusters,
-        slots.flush, shape.stages, given.emulated, num_warps=shape.warps,
-    )  # fmt: skip
-    moment, tally = slots.sums()
+    equations = (*flags(given.inputs, parts), careful)
+
+    def work() -> Any:
+        _split(given, desk, 1, parts, clusters * parts)
+        table = slots.table(held.planes.device)
+        pass_by_rows[(slots.programs,)](
+            *desk.known, *desk.there[1:3], table, held.planes, desk.there[3], n_rows, width, given.n_clusters,
+            *equations, parts, given.kind, shape.rows, columns, clusters, slots.flush, shape.stages,
+            given.emulated, num_warps=shape.warps,
+        )  # fmt: skip
+        return added(table)
+
+    moment, tally = slots.parted(desk.passed(equations, work))
     return from_tally(moment.T, tally, given.n_clusters)
 
 
 def _desk(given: Given, shape: Shape, *points: tuple[int, int]) -> Desk:
-    """Where a pass over one view writes centroids, by a table and tiles of these shapes; what is known of rows."""
+    """Centroids and numbers of a pass over one view on their desk, with a table and tiles of these shapes."""
     held, torch = given.held, torch_module()
     table, tile = points[0], points[-1]
     if (table, given.n_clusters) not in held.desks:
@@ -124,15 +128,21 @@ def _desk(given: Given, shape: Shape, *points: tuple[int, int]) -> Desk:
             descriptor(held.norms[0], shape.rows), descriptor(held.weight, shape.rows),
         )  # fmt: skip
         held.desks[table, given.n_clusters] = desk
-    return cast(Desk, held.desks[table, given.n_clusters])
+    desk = cast(Desk, held.desks[table, given.n_clusters])
+    given.write_centers(desk.here[3])
+    desk.here[2][:] = given.numbers
+    return desk
 
 
-def _written(given: Given, desk: Desk) -> Any:
-    """The parts of centroids; these, their squared lengths and all numbers are on the desk."""
-    desk.here[3][:] = centers = given.centers()
-    pieces = split(torch_module().from_numpy(centers), given.held.storage, torch_module())
-    desk.here[1][:], desk.here[2][:] = given.squares(pieces)[0], given.numbers
-    return pieces
+def _split(given: Given, desk: Desk, *apart: int) -> None:
+    """Write the parts of centroids to their table, numbers so far apart by part, cluster and column."""
+    from powerkmeans.compute.triton.splitting import split_centers  # noqa: PLC0415 - compiled on the way
+
+    points, squares, _numbers, centers = desk.there
+    split_centers[(given.n_clusters,)](
+        centers, points, squares, centers.shape[1], *apart,
+        given.parts, given.kind, padded(centers.shape[1]), given.emulated, num_warps=1,
+    )  # fmt: skip
 
 
 def _by_clusters_shape(clusters: int, parts: int) -> Shape:
@@ -149,15 +159,19 @@ def _by_clusters(given: Given) -> RawSums:
     columns, shape = padded(width), _by_clusters_shape(clusters, parts)
     slots = slots_for(held.planes, rows_per_sum(parts), shape, columns, clusters)
     desk = _desk(given, shape, (parts * clusters, columns), (clusters, columns))
-    pieces = _written(given, desk)
-    desk.here[0].reshape(parts, clusters, columns)[:, : given.n_clusters, :width] = pieces
-    desk.send()
-    pass_by_clusters[(slots.programs,)](
-        *desk.known, *desk.there[1:3], slots.table, n_rows, given.n_clusters,
-        *flags(given.inputs, parts), parts, given.kind, shape.rows, columns, clusters,
-        slots.flush, shape.stages, given.emulated, num_warps=shape.warps,
-    )  # fmt: skip
-    moment, tally = slots.sums()
+    equations = flags(given.inputs, parts)
+
+    def work() -> Any:
+        _split(given, desk, clusters * columns, columns, 1)
+        table = slots.table(held.planes.device)
+        pass_by_clusters[(slots.programs,)](
+            *desk.known, *desk.there[1:3], table, n_rows, given.n_clusters,
+            *equations, parts, given.kind, shape.rows, columns, clusters, slots.flush, shape.stages,
+            given.emulated, num_warps=shape.warps,
+        )  # fmt: skip
+        return added(table)
+
+    moment, tally = slots.parted(desk.passed(equations, work))
     return from_tally(moment.reshape(clusters, columns), tally, given.n_clusters)
 
 

@@ -16,6 +16,7 @@ from powerkmeans.compute.triton.given import (
     SMALLEST_TILE,
     RawSums,
     Shape,
+    added,
     descriptor,
     exponents,
     flags,
@@ -139,15 +140,22 @@ def _sums(raw: RawRows, inputs: PassInput) -> RawSums:
     (n_rows, _), parts, shape = raw.rows.shape, raw.storage.parts, SHAPE[raw.storage.parts]
     waves, width = int(raw.waves.shape[1]), int(raw.shift.shape[0])
     slots = slots_for(raw.rows, rows_per_sum(parts), shape, 2 * waves, SMALLEST_TILE)
-    points, squares, numbers = _sent(raw, inputs, waves)
-    pass_from_raw[(slots.programs,)](
-        descriptor(raw.rows, shape.rows, width), descriptor(raw.waves, width, waves),
-        descriptor(points, waves, SMALLEST_TILE), descriptor(raw.weight, shape.rows), raw.shift, squares, numbers,
-        slots.table, n_rows, squares.shape[0], float(raw.n_waves), *flags(inputs, parts), parts,
-        getattr(needed("triton.language", "gpu"), raw.storage.kind), shape.rows, width, waves, SMALLEST_TILE,
-        slots.flush, shape.stages, not raw.rows.is_cuda, num_warps=shape.warps,
-    )  # fmt: skip
-    moment, tally = slots.sums()
+    desk = _written(raw, inputs, waves)
+    points, squares, numbers = desk.there
+    equations = flags(inputs, parts)
+
+    def work() -> Any:
+        table = slots.table(raw.rows.device)
+        pass_from_raw[(slots.programs,)](
+            descriptor(raw.rows, shape.rows, width), descriptor(raw.waves, width, waves),
+            descriptor(points, waves, SMALLEST_TILE), descriptor(raw.weight, shape.rows), raw.shift,
+            squares, numbers, table, n_rows, squares.shape[0], float(raw.n_waves), *equations, parts,
+            getattr(needed("triton.language", "gpu"), raw.storage.kind), shape.rows, width, waves, SMALLEST_TILE,
+            slots.flush, shape.stages, not raw.rows.is_cuda, num_warps=shape.warps,
+        )  # fmt: skip
+        return added(table)
+
+    moment, tally = slots.parted(desk.passed(equations, work))
     moment = moment.reshape(2, waves, SMALLEST_TILE)
     if raw.n_waves < waves:
         moment = moment * _rounded_off(moment[1, -1], tally[0])
@@ -162,7 +170,7 @@ def _rounded_off(counted: Float64Array, mass: Float64Array) -> Float64Array:
     return np.where(counted > 0, mass / np.maximum(counted, np.finfo(np.float64).tiny), 1.0)
 
 
-def _sent(raw: RawRows, inputs: PassInput, waves: int) -> list[Any]:
+def _written(raw: RawRows, inputs: PassInput, waves: int) -> Desk:
     """Centroids' parts as the kernel takes them, squared lengths of what these are, and the equations' numbers."""
     torch, centers, parts = torch_module(), raw.points(inputs), raw.storage.parts
     k, n_waves, single = centers.shape[0], raw.n_waves, torch.float32
@@ -171,16 +179,15 @@ def _sent(raw: RawRows, inputs: PassInput, waves: int) -> list[Any]:
         raw.desks[k] = Desk(raw.rows.device, table, Table((k,), single), Table((NUMBERS,), single))
     desk = raw.desks[k]
     pieces = split(torch.from_numpy(centers.astype(np.float32)), raw.storage, torch)[:, :, : 2 * n_waves]
-    exact = centers if parts == 2 else pieces[0].double().numpy()
+    rounded = pieces.double().sum(dim=0).numpy()
     place = desk.here[0].reshape(parts, 2, waves, SMALLEST_TILE)
     place[:, :, :n_waves, :k] = pieces.reshape(parts, k, 2, n_waves).permute(0, 2, 3, 1)
-    desk.here[1][:] = np.vecdot(exact, exact)
+    desk.here[1][:] = np.vecdot(rounded, rounded)
     share = max(inputs.resolution, PRODUCT_ROUNDING[2] ** (1 / 3))
     reference = float(inputs.references[0]) / raw.squared_unit
     values = reference, *exponents(inputs), share, near_bound(share), weight_scale(raw, inputs)
     desk.here[2][:] = values
-    desk.send()
-    return desk.there
+    return desk
 
 
 def _statistics(raw: RawRows, inputs: PassInput, sums: RawSums) -> PassStatistics:

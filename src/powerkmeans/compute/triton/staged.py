@@ -10,7 +10,15 @@ import triton
 import triton.language as tl
 
 from powerkmeans.compute.triton.equations import LARGEST, SMALLEST_NORMAL, pulls
-from powerkmeans.compute.triton.tiles import distances, in_parts, norms_of, numbers_of, products, rounded
+from powerkmeans.compute.triton.tiles import (
+    all_products,
+    distances,
+    in_parts,
+    norms_of,
+    numbers_of,
+    products,
+    rounded,
+)
 
 
 @triton.jit
@@ -30,7 +38,7 @@ def view_distances(
         x0, c0 = tiles.load([first, column]), points.load([beyond + column, 0])
         x1 = tiles.load([n_rows + first, column]) if PARTS == 2 else x0
         c1 = points.load([height + beyond + column, 0]) if PARTS == 2 else c0
-        inner += products(x0, x1, c0, c1, tl.zeros((ROWS, CLUSTERS), tl.float32), PARTS, PARTS, EMULATED)
+        inner += all_products(x0, x1, c0, c1, tl.zeros((ROWS, CLUSTERS), tl.float32), PARTS, EMULATED)
     norm = tl.load(norms + tl.cast(view, tl.int64) * n_rows + row, mask=there, other=0.0)
     center_norm = norms_of(center_norms + view * n_clusters, n_clusters, CLUSTERS)
     distance = distances(

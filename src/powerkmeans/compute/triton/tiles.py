@@ -59,6 +59,24 @@ def products(a0, a1, b0, b1, total, A: tl.constexpr, B: tl.constexpr, EMULATED: 
 
 
 @triton.jit
+def all_products(a0, a1, b0, b1, total, PARTS: tl.constexpr, EMULATED: tl.constexpr):
+    """The same with the product of the lower parts: what distances lack is the same for all rows."""
+    if PARTS == 2:
+        total = product(a1, b1, total, EMULATED)
+    return products(a0, a1, b0, b1, total, PARTS, PARTS, EMULATED)
+
+
+@triton.jit
+def added_parts(tile, PARTS: tl.constexpr, HEIGHT: tl.constexpr, CLUSTERS: tl.constexpr):
+    """Products with parts that are side by side, added up."""
+    if PARTS == 2:
+        high, low = tl.split(tl.reshape(tile, (HEIGHT, CLUSTERS, 2)))
+        return high + low
+    else:
+        return tile
+
+
+@triton.jit
 def store(place, tile, stride, HEIGHT: tl.constexpr, WIDTH: tl.constexpr):
     """Write a tile to a table whose rows are ``stride`` numbers apart."""
     row, column = tl.arange(0, HEIGHT), tl.arange(0, WIDTH)
