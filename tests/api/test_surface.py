@@ -82,7 +82,7 @@ def test_engines_and_objective_and_solver_stay_apart():
 
 
 # modules that Triton compiles, which nothing else does at import
-KERNELS = {"adding", "equations", "fourier", "fused", "select", "staged", "tiles"}
+KERNELS = {"adding", "equations", "fourier", "fused", "select", "splitting", "staged", "tiles"}
 
 
 def test_no_relative_or_heavy_imports():
