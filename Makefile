@@ -61,15 +61,15 @@ demo: $(VENV)/.demo  ## cluster views of the handwritten digits, clean and spoil
 jobs = --numprocesses $(JOBS) --dist worksteal
 
 # what takes minutes, and what few changes can break
-MORE := docs tests/report tests/plotting tests/properties tests/release tests/cli/test_cli_process.py \
-	$(patsubst %,tests/compute/test_%.py,libraries processors emulated)
+MORE := docs tests/report tests/plotting tests/properties tests/release tests/choose tests/test_quality.py \
+	tests/fitting/test_checkpoints.py tests/cli/test_cli_process.py $(patsubst %,tests/compute/test_%.py,libraries processors emulated)
 ELSEWHERE := tests/engines tests/cluster tests/studies tests/tensors tests/cards $(MORE)
 
 test: $(VENV)/.run  ## the tests of the library
 	$(call threads,2) $(BIN)/python -m pytest $(jobs) --quiet tests/engines
 	$(call threads,1) $(BIN)/python -m pytest $(jobs) --quiet $(addprefix --ignore=,$(ELSEWHERE)) tests src
 
-test-more: $(VENV)/.run  ## what takes minutes: properties, nasty data, the report in a browser, pictures, examples in the docs, builds
+test-more: $(VENV)/.run  ## what takes minutes: properties, quality, numbers of clusters, checkpoints, nasty data, the report in a browser, pictures, examples in the docs, builds
 	$(call threads,1) $(BIN)/python -m pytest $(jobs) --quiet $(MORE)
 
 test-cluster: $(VENV)/.run  ## rows that Dask has, and a real cluster of two worker processes: killed, joined, emptied
