@@ -152,6 +152,14 @@ def test_rows_come_back_in_order_as_numpy_arrays(options):
     assert np.array_equal(np.concatenate(parts), found - [0, 1000])
 
 
+def test_rows_are_cut_shorter_for_much_work(options):
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    engine = make_engine([X], options=options).cut(7)
+    parts = list(engine.map_blocks(row_numbers, (np.asarray(0),)))
+    assert np.array_equal(np.concatenate(parts)[:, 0], np.arange(50))
+    assert engine.on_device or [len(part) for part in parts] == [7] * 7 + [1]
+
+
 def test_samples_depend_on_content_alone(options):
     rng = np.random.default_rng(0)
     X, weight = np.round(rng.normal(size=(400, 2)), 1), rng.uniform(0, 1, 400)

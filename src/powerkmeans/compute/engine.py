@@ -21,6 +21,11 @@ def open_engine(choice: object, views: Views) -> Engine:
     if are_lazy(views):
         lazy = dask_options(choice)
         return DaskEngine(with_known_chunks(views), lazy, Workers(lazy.client))
+    return open_rows(choice, views)
+
+
+def open_rows(choice: object, views: Views) -> RowEngine:
+    """The same for rows that are on this machine."""
     options = engine_options(engine_for(choice, views))
     executor = ENGINES[type(options)](options)
     rows = executor.sent(views, options.memory_budget) if executor.on_device else as_arrays(views)

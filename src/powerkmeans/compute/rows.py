@@ -102,6 +102,16 @@ class RowEngine:
         engine.blocks = blocks
         return engine
 
+    def cut(self, size: int) -> RowEngine:
+        """The rows themselves in blocks of at most ``size``, for functions to which a row is much work.
+
+        Without it all rows of a small set are one block, and one thread works. A device takes them as they are.
+        """
+        engine = self._mapped((), 0)
+        if not self.on_device:
+            engine.blocks = engine.raw_blocks = RowBlocks(self.views, min(size, self.raw_blocks.size), self.first)
+        return engine
+
     def _mapped(self, maps: tuple[FeatureMap, ...], working: int) -> RowEngine:
         return RowEngine(self.views, self._options, self._executor, maps, working, self.raw, self.first)
 

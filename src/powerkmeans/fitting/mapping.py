@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from powerkmeans.compute.engine import open_engine
+from powerkmeans.compute.engine import open_engine, open_rows
 from powerkmeans.compute.passes import search_of
 from powerkmeans.features.maps.base import Averaging, BaseMap, MapRequest, Tools
 from powerkmeans.features.maps.registry import MAPS
@@ -20,6 +20,9 @@ from powerkmeans.sources import in_memory
 from powerkmeans.sources.joined import view_offsets
 from powerkmeans.support.absent import zero_where_absent
 from powerkmeans.types import Block, RowSample, T, Views
+
+# rows that are searched for at a time: enough that bringing landmarks into form for them does not matter
+_ROWS = 512
 
 
 def make_maps(
@@ -78,7 +81,7 @@ def _averaging(settings: Settings, chosen: tuple[ViewSettings, ...], view: str) 
 def _in_blocks(engine: object, function: Callable[[Any], T], rows: Any) -> list[T]:
     """A function of consecutive rows for all that are given, by the threads of the engine."""
     views = Views(("X",), (rows,), np.ones(rows.shape[0]))
-    return list(open_engine(engine, views).map_blocks(_of_rows, function))
+    return list(open_rows(engine, views).cut(_ROWS).map_blocks(_of_rows, function))
 
 
 def _of_rows(block: Block, function: Callable[[Any], T]) -> T:

@@ -17,6 +17,12 @@ struct Candidate {
   }
 };
 
+// A landmark or a group of them, and a bit for each row of a tile that it may be near to.
+struct Hit {
+  int64_t index;
+  uint64_t rows;
+};
+
 template <class Real>
 class Searcher {
   using V = Vec<Real>;
@@ -25,6 +31,8 @@ class Searcher {
   static constexpr int64_t SPARE = 5;
   // candidates that are put in order by comparing all pairs
   static constexpr int64_t FEW = 32;
+  // columns up to which it is faster to take some distances twice than to write down all
+  static constexpr int64_t NARROW = 24;
   static constexpr double unit = std::numeric_limits<Real>::epsilon() / 2;
   // squared lengths whose products neither overflow nor come near the smallest numbers
   static constexpr double shortest = sizeof(Real) == 4 ? 1e-25 : 0, longest = sizeof(Real) == 4 ? 1e30 : 1e300;
@@ -43,6 +51,7 @@ class Searcher {
   const Groups groups;
   const int64_t joined, n_joined;         // groups that are compared as one, and how many these are
   const bool missing;
+  const bool kept;                        // all distances: with few columns those that matter are sooner taken again
   Array<Part> parts;
   Array<Real> marks;                      // (L, m), which views landmarks have; and (L, ROWS), rows
   Array<Real> row_marks;
@@ -51,8 +60,9 @@ class Searcher {
   Array<Real> list;                       // (count, ROWS), the smallest of these in order
   Real limit[ROWS];
   Array<int64_t> firsts;                  // landmarks at which groups begin
-  Array<int64_t> opened, chosen;          // joined groups and groups that may hold one of the nearest
-  Array<int64_t> candidates;
+  Array<Hit> chosen, hits;                // groups that may hold one of the nearest, and landmarks
+  Array<int64_t> candidates;              // (ROWS, m): the same by rows
+  int64_t n_candidates[ROWS];
   Array<double> distances;                // of candidates
   Array<Candidate> found;
 
@@ -60,9 +70,9 @@ class Searcher {
   explicit Searcher(const Search& search)
       : search(search), m(search.n_landmarks), L(search.n_views), D(search.n_columns), count(search.count),
         groups(m), joined(std::max<int64_t>(1, groups.count / (SPARE * count))),
-        n_joined((groups.count + joined - 1) / joined), missing(lacks_views()), distance(m * ROWS),
+        n_joined((groups.count + joined - 1) / joined), missing(lacks_views()), kept(L > 1 || search.offsets[1] > NARROW), distance(kept ? m * ROWS : 0),
         minima(groups.count * ROWS), least(n_joined * ROWS), list(count * ROWS), firsts(groups.count + 1),
-        opened(n_joined + 1), chosen(groups.count + 1), candidates(m + 1), distances(m) {
+        chosen(groups.count + 1), hits(m + 1), candidates(ROWS * m), distances(m + lanes<double>) {
     for (int64_t g = 0; g <= groups.count; ++g) firsts[g] = groups.first(g);
     for (int64_t l = 0; l < L; ++l) parts.push_back(part_of(l));
     if (!missing) return;
@@ -81,12 +91,15 @@ class Searcher {
       if (unsafe >= 0) return start + unsafe;
       for (int64_t g = 0; g < groups.count; ++g)
         with_size(int(firsts[g + 1] - firsts[g]), [&](auto size) {
-          if (L == 1)
-            measure_group<size, true>(g);
+          if (L > 1)
+            measure_group<size, false, true>(g);
+          else if (kept)
+            measure_group<size, true, true>(g);
           else
-            measure_group<size, false>(g);
+            measure_group<size, true, false>(g);
         });
       bound_smallest();
+      collect(rows);
       for (int r = 0; r < rows; ++r) {
         gather(start + r, r);
         if (int64_t(found.size()) < count) return start + r;  // of something that is no number
@@ -113,7 +126,7 @@ class Searcher {
 
   Part part_of(int64_t l) const {
     const int64_t first = search.offsets[l], width = search.offsets[l + 1] - first;
-    Array<Real> values(m * width), lengths(m);
+    Array<Real> values(m * width), lengths(m + n);  // vectors are read beyond the last one
     double most = 0;
     for (int64_t i = 0; i < m; ++i) {
       double length = 0;
@@ -155,8 +168,8 @@ class Searcher {
   }
 
   // Distances of all rows of the tile to one group of landmarks, less the rows' lengths if there is one view.
-  // Told at compile time whether there is one: else what is in registers meets through memory.
-  template <int Size, bool One>
+  // Told at compile time whether there is one, and what is kept: else what is in registers meets through memory.
+  template <int Size, bool One, bool Keep>
   INLINE void measure_group(int64_t g) {
     const int64_t first = firsts[g];
     for (int p = 0; p < ROWS; p += PAIR) {
@@ -169,8 +182,10 @@ class Searcher {
       V least_a = a[0], least_b = b[0];
 #pragma GCC unroll 16
       for (int i = 0; i < Size; ++i) {
-        Real* to = distance.data() + (first + i) * ROWS + p;
-        store(to, a[i]), store(to + n, b[i]);
+        if constexpr (Keep) {
+          Real* to = distance.data() + (first + i) * ROWS + p;
+          store(to, a[i]), store(to + n, b[i]);
+        }
         least_a = smaller(least_a, a[i]), least_b = smaller(least_b, b[i]);
       }
       Real* to = minima.data() + g * ROWS + p;
@@ -271,40 +286,98 @@ class Searcher {
     }
   }
 
-  // All landmarks that may be among the nearest, measured; the nearest first. Which ones is as good as random, so lists
-  // are written without branches: one more entry than counts.
-  void gather(int64_t row, int r) {
-    const Real most = limit[r];
-    int64_t n_open = 0, n_groups = 0, n_found = 0;
-    for (int64_t j = 0; j < n_joined; ++j) opened[n_open] = j, n_open += least[j * ROWS + r] <= most;
-    for (int64_t o = 0; o < n_open; ++o)
-      for (int64_t g = opened[o] * joined; g < std::min((opened[o] + 1) * joined, groups.count); ++g)
-        chosen[n_groups] = g, n_groups += minima[g * ROWS + r] <= most;
-    for (int64_t o = 0; o < n_groups; ++o)
-      for (int64_t i = firsts[chosen[o]]; i < firsts[chosen[o] + 1]; ++i)
-        candidates[n_found] = i, n_found += distance[i * ROWS + r] <= most;
-    for (int64_t i = 0; i < n_found; ++i) distances[i] = measured(row, candidates[i]);
-    found.resize(n_found);
-    if (n_found <= FEW)
-      rank(n_found);
-    else
-      sort(n_found);
+  // A bit for each row of the tile that these are within the limits of.
+  INLINE uint64_t within(const Real* values) const {
+    uint64_t rows = 0;
+#pragma GCC unroll 4
+    for (int i = 0; i < ROWS; i += n) rows |= flags(load(values + i) <= load(limit + i)) << i;
+    return rows;
   }
 
-  // Candidates in order, each by how many come before it.
-  void rank(int64_t n_found) {
-    for (int64_t i = 0; i < n_found; ++i) {
-      const double own = distances[i];
-      int64_t before = 0;
-      for (int64_t j = 0; j < i; ++j) before += distances[j] <= own;
-      for (int64_t j = i + 1; j < n_found; ++j) before += distances[j] < own;
-      found[before] = {own, candidates[i]};
+  // All landmarks that may be among the nearest of each row. Which ones is as good as random, so lists are written
+  // without branches: one more entry than counts.
+  void collect(int rows) {
+    const uint64_t real = ~uint64_t(0) >> (64 - rows);
+    int64_t n_groups = 0;
+    for (int64_t g = 0; g < groups.count; ++g) {
+      chosen[n_groups] = {g, within(&minima[g * ROWS]) & real};
+      n_groups += chosen[n_groups].rows != 0;
+    }
+    std::fill(n_candidates, n_candidates + ROWS, 0);
+    if (kept)
+      look_up(n_groups, real);
+    else
+      measure_again(n_groups);
+  }
+
+  void look_up(int64_t n_groups, uint64_t real) {
+    int64_t n_hits = 0;
+    for (int64_t o = 0; o < n_groups; ++o)
+      for (int64_t i = firsts[chosen[o].index]; i < firsts[chosen[o].index + 1]; ++i) {
+        hits[n_hits] = {i, within(&distance[i * ROWS]) & real};
+        n_hits += hits[n_hits].rows != 0;
+      }
+    for (int64_t h = 0; h < n_hits; ++h)
+      each_bit(hits[h].rows, [&](int r) { candidates[r * m + n_candidates[r]++] = hits[h].index; });
+  }
+
+  void measure_again(int64_t n_groups) {
+    for (int64_t o = 0; o < n_groups; ++o) {
+      const int64_t first = firsts[chosen[o].index];
+      with_size(int(firsts[chosen[o].index + 1] - first), [&](auto size) {
+        each_bit(chosen[o].rows, [&](int r) {
+          each_bit(near<size>(first, r), [&](int i) { candidates[r * m + n_candidates[r]++] = first + i; });
+        });
+      });
     }
   }
 
-  void sort(int64_t n_found) {
-    for (int64_t i = 0; i < n_found; ++i) found[i] = {distances[i], candidates[i]};
+  // A bit for each landmark of a group that may be one of the nearest of a row: `expand` again, for this row alone.
+  template <int Size>
+  INLINE uint64_t near(int64_t first, int r) const {
+    constexpr int parts_of = (Size + n - 1) / n;
+    const Part& part = parts[0];
+    const Real *packed = part.packed.values.data() + first * part.width, *column = part.columns.data() + r;
+    V total[parts_of];
+#pragma GCC unroll 16
+    for (int i = 0; i < parts_of; ++i) total[i] = load(&part.lengths[first + i * n]);
+    for (int64_t v = 0; v < part.width; ++v, packed += Size, column += ROWS)
+#pragma GCC unroll 16
+      for (int i = 0; i < parts_of; ++i) total[i] += load(packed + i * n) * *column;
+    uint64_t found = 0;
+#pragma GCC unroll 16
+    for (int i = 0; i < parts_of; ++i) found |= flags(total[i] <= all<Real>(limit[r])) << (i * n);
+    return found & ((uint64_t(1) << Size) - 1);
+  }
+
+  template <class F>
+  static INLINE void each_bit(uint64_t left, F&& f) {
+    for (; left != 0; left &= left - 1) f(__builtin_ctzll(left));
+  }
+
+  // The candidates of a row, measured; the nearest first.
+  void gather(int64_t row, int r) {
+    const int64_t n_found = n_candidates[r], *candidate = &candidates[r * m];
+    for (int64_t i = 0; i < n_found; ++i) distances[i] = measured(row, candidate[i]);
+    found.resize(n_found);
+    if (n_found <= FEW) return rank(candidate, n_found);
+    for (int64_t i = 0; i < n_found; ++i) found[i] = {distances[i], candidate[i]};
     std::sort(found.begin(), found.end());
+  }
+
+  // Candidates in order, each by how many come before it: of equals the one that is before it already.
+  void rank(const int64_t* candidate, int64_t n_found) {
+    constexpr int wide = lanes<double>;
+    for (int64_t i = 0; i < n_found; ++i) {
+      const Vec<double> own = all<double>(distances[i]);
+      uint64_t smaller = 0, equal = 0;
+      for (int64_t j = 0; j < n_found; j += wide) {
+        const Vec<double> others = load(&distances[j]);
+        smaller |= flags(others < own) << j, equal |= flags(others == own) << j;
+      }
+      const uint64_t before = (uint64_t(1) << i) - 1, there = (uint64_t(1) << n_found) - 1;
+      found[__builtin_popcountll((smaller | (equal & before)) & there)] = {distances[i], candidate[i]};
+    }
   }
 
   // The distance between a row and a landmark by differences.
@@ -356,16 +429,27 @@ class Searcher {
 
   // The loadings of neighbours by their shares, at unit length.
   void embed(int64_t row) const {
-    const int64_t q = search.n_outputs, kept = search.n_neighbors;
+    constexpr int wide = lanes<double>;
+    const int64_t q = search.n_outputs, kept = search.n_neighbors, *index = search.index + row * kept;
+    const double* share = search.share + row * kept;
     double *to = search.features + row * q, length = 0;
-    std::fill(to, to + q, 0.0);
-    for (int64_t i = 0; i < kept; ++i) {
-      const double share = search.share[row * kept + i], *from = search.loading + search.index[row * kept + i] * q;
-      for (int64_t v = 0; v < q; ++v) to[v] += share * from[v];
+    Vec<double> lengths = {};
+    int64_t v = 0;
+    for (; v + wide <= q; v += wide) {
+      Vec<double> total = {};
+      for (int64_t i = 0; i < kept; ++i) total += load(search.loading + index[i] * q + v) * share[i];
+      store(to + v, total);
+      lengths += total * total;
     }
-    for (int64_t v = 0; v < q; ++v) length += to[v] * to[v];
+    for (; v < q; ++v) {
+      double total = 0;
+      for (int64_t i = 0; i < kept; ++i) total += search.loading[index[i] * q + v] * share[i];
+      to[v] = total;
+      length += total * total;
+    }
+    length += sum<double>(lengths);
     const double scale = length == 0 ? 1 : 1 / std::sqrt(length);
-    for (int64_t v = 0; v < q; ++v) to[v] *= scale;
+    for (v = 0; v < q; ++v) to[v] *= scale;
   }
 
   // A landmark is no neighbour of itself: at distance zero it gets that of the next one.

@@ -14,6 +14,9 @@
 #include <immintrin.h>
 #define POWERKMEANS_VECTOR_BYTES 32
 #else
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#endif
 #define POWERKMEANS_VECTOR_BYTES 16
 #endif
 
@@ -130,6 +133,25 @@ INLINE bool any(Mask<Real> mask) {
   return found != 0;
 #endif
 }
+
+// A bit for each lane, the first one the lowest.
+#if POWERKMEANS_VECTOR_BYTES == 64
+INLINE uint64_t flags(Mask<float> mask) { return _mm512_movepi32_mask((__m512i)mask); }
+INLINE uint64_t flags(Mask<double> mask) { return _mm512_movepi64_mask((__m512i)mask); }
+#elif POWERKMEANS_VECTOR_BYTES == 32
+INLINE uint64_t flags(Mask<float> mask) { return uint64_t(_mm256_movemask_ps((__m256)mask)); }
+INLINE uint64_t flags(Mask<double> mask) { return uint64_t(_mm256_movemask_pd((__m256d)mask)); }
+#elif defined(__x86_64__)
+INLINE uint64_t flags(Mask<float> mask) { return uint64_t(_mm_movemask_ps((__m128)mask)); }
+INLINE uint64_t flags(Mask<double> mask) { return uint64_t(_mm_movemask_pd((__m128d)mask)); }
+#else
+template <class M>
+INLINE uint64_t flags(M mask) {
+  uint64_t found = 0;
+  for (size_t i = 0; i < sizeof(M) / sizeof(mask[0]); ++i) found |= uint64_t(mask[i] != 0) << i;
+  return found;
+}
+#endif
 
 // 2 atanh(f) / ln 2, which is log2((1 + f) / (1 - f)), for |f| up to 0.2
 template <class Real>

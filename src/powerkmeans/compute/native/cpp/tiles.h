@@ -43,7 +43,7 @@ struct Packed {
   Array<Real> values;
   // element (i, v) of the matrix is at from[i * row_step + v * column_step]
   Packed(const Real* from, int64_t m, int64_t p, int64_t row_step, int64_t column_step)
-      : groups(m), width(p), values(m * p) {
+      : groups(m), width(p), values(m * p + lanes<Real>) {  // so that vectors may be read beyond the last one
     for (int64_t g = 0; g < groups.count; ++g) {
       Real* to = values.data() + groups.first(g) * p;
       for (int64_t v = 0; v < p; ++v)
