@@ -13,7 +13,7 @@ from sklearn.datasets import make_moons
 from sklearn.metrics import adjusted_rand_score
 
 from powerkmeans import KernelPowerKMeans
-from powerkmeans.features.graph.agreement import Judgement, agree, agree_anew, agreement, compared_rows, labels_of
+from powerkmeans.features.graph.agreement import Judgement, agree, agreement, compared_rows, labels_of
 from powerkmeans.features.graph.build import (
     GraphSize,
     Rows,
@@ -72,7 +72,7 @@ def test_a_graph_that_is_the_odd_one_out():
     """Halves that agree with each other say nothing for a graph that says something else."""
     rows = overlapping(apart=6.0, n=60)
     answers = chain([np.arange(180) % 3], repeat(np.arange(180) // 60))
-    tools = Tools(cluster=lambda features, weight: next(answers))
+    tools = Tools(cluster=lambda features, *_: next(answers))
     some = Rows(rows, np.ones(180), tools)
     size = GraphSize(180, 10, 3)
     graph = build_graph(some, Placing(origin_of(rows, (0, 10)), (0, 10)), rows, size)
@@ -118,16 +118,19 @@ def contradicting(n=90):
     return np.concatenate([*views, np.ones((n, 2))], axis=1), classes
 
 
-def test_halves_have_to_find_the_weights_of_views_themselves():
+def test_halves_have_to_find_the_weights_of_views_themselves(monkeypatch):
     """Halves that are told which view counts agree on it; by themselves they do not know."""
     rows, classes = contradicting()
-    some = Rows(rows, np.ones(90), Tools(cluster=lambda features, weight: by_k_means(features)))
+    some = Rows(rows, np.ones(90), Tools(cluster=lambda features, *_: by_k_means(features)))
     size, placing = GraphSize(90, 10, 3), Placing(origin_of(rows, (0, 2, 4)), (0, 2, 4))
     even = even_landmarks(placing(rows, np), placing.placed_offsets)
     graph = tied_graph(some, placing, replace(even, weights=np.array([0.9, 0.1])), size).along(3)
     rng = np.random.default_rng(0)
+    assert agree(some, graph, classes[0], size, 0.65, rng) < 0.8
+    monkeypatch.setattr("powerkmeans.features.graph.agreement.FEW_LANDMARKS", 0)
+    assert agree(some, graph, classes[0], size, 0.65, rng) < 0.8
+    monkeypatch.setattr("powerkmeans.features.graph.agreement.LEAST_PART", 0.0)
     assert agree(some, graph, classes[0], size, 0.65, rng) > 0.95
-    assert agree_anew(some, graph, classes[0], size, 0.65, rng) < 0.8
 
 
 def by_k_means(features):

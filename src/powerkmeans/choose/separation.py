@@ -276,7 +276,7 @@ def _clusters(n_clusters: int, features: Float64Array) -> Labels:
 def _graph_clusters(model: Model, plain: Cut, table: Float64Array) -> Labels:
     weight, width = np.ones(len(table)), table.shape[1]
     size = GraphSize(len(table), model.maps[0].base.n_wanted, len(model.parameters.centers))
-    tools = Tools(cluster=lambda features, _: plain(features))
+    tools = Tools(cluster=lambda features, *_: plain(features))
     graph = build_graph(Rows(table, weight, tools), Placing(np.zeros(width), (0, width)), table, size)
     return plain(graph.features)
 

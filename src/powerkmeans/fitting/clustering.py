@@ -13,14 +13,15 @@ from powerkmeans.features.maps.centred import make_centred
 from powerkmeans.features.maps.identity import IdentityMap
 from powerkmeans.fitting.collapse import find_collapse
 from powerkmeans.fitting.listener import SILENT, hearing
+from powerkmeans.fitting.moves import MARGIN
 from powerkmeans.fitting.prepared import Prepared
-from powerkmeans.fitting.runs import anneal_all, choose_restart, complete
+from powerkmeans.fitting.runs import Run, anneal_all, choose_restart, complete
 from powerkmeans.fitting.task import Task
 from powerkmeans.inputs.settings import Settings
 from powerkmeans.objective.block import block_labels, prepare
 from powerkmeans.objective.membership import Fuzzy
 from powerkmeans.support.precision import ROUNDING
-from powerkmeans.types import Float64Array, Problem, RowSample, Views
+from powerkmeans.types import Float64Array, Parameters, Problem, RowSample, SolverResult, Views
 
 # how fast these anneal: they weigh and compare, and need not be the best that there is
 QUICK_FACTOR = 1.5
@@ -28,13 +29,22 @@ QUICK_FACTOR = 1.5
 
 @hearing(SILENT)
 def cluster_features(
-    settings: Settings, seed: int, features: Float64Array, weight: Float64Array, moves: bool = True
+    settings: Settings,
+    seed: int,
+    features: Float64Array,
+    weight: Float64Array,
+    known: NDArray[np.integer] | None = None,
+    *,
+    moves: bool = True,
 ) -> NDArray[np.integer]:
-    """The clusters of features as a fit with the defaults finds them, but for its patience, and moves if told."""
+    """The clusters of features as a fit with the defaults finds them, but for its patience, and moves if told.
+
+    Clusters that are known from elsewhere take the place of the second start: they are kept where that is better.
+    """
     plain = replace(
         settings,
         s_init="auto",
-        init="auto",
+        init="auto" if known is None else "cloud",
         n_init="auto",
         anneal_every="auto",
         anneal_factor=max(QUICK_FACTOR, settings.anneal_factor),
@@ -47,8 +57,21 @@ def cluster_features(
     best = runs[choose_restart([run.summary for run in runs])]
     if moves:
         best = complete(task, task, best, SILENT)
-    engine, found = task.prepared.engine, best.found
+    engine, found = task.prepared.engine, best.found if known is None else _better(task, best, known)
     return map_rows(engine, block_labels, prepare(found.parameters, found.s, task.problem, engine.dtype))
+
+
+def _better(task: Task, run: Run, known: NDArray[np.integer]) -> SolverResult:
+    """What a run found, or what steps of k-means from the means of known clusters do if that costs less."""
+    (rows,), weight = task.prepared.views.arrays, task.prepared.views.weight
+    sizes = np.bincount(known, weights=weight, minlength=task.settings.n_clusters)
+    if not np.all(sizes > 0):
+        return run.found
+    sums = np.zeros((len(sizes), rows.shape[1]))
+    np.add.at(sums, known, weight[:, None] * rows)
+    found = task.descend(Parameters(sums / sizes[:, None], task.uniform_weights()))
+    value, _ = task.hard_objective(found)
+    return found if value < run.summary.hard_objective - MARGIN * run.summary.hard_loss else run.found
 
 
 def _task(features: Float64Array, weight: Float64Array, settings: Settings, seed: int) -> Task:

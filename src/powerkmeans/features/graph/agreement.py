@@ -91,9 +91,9 @@ def agreement(first: Labels, second: Labels, weight: Float64Array) -> float:
     return 1.0 if one == other == 1 else (both - chance) / ((one + other) / 2 - chance)
 
 
-def labels_of(some: Compared, graph: Graph) -> Labels:
-    """The clusters that a graph shows of some of its rows."""
-    return _labels(some.rows, replace(graph, shares=graph.shares[some.numbers]))
+def labels_of(some: Compared, graph: Graph, known: Labels | None = None) -> Labels:
+    """The clusters that a graph shows of some of its rows, sought from those of another graph too if given."""
+    return _labels(some.rows, replace(graph, shares=graph.shares[some.numbers]), known)
 
 
 def purity_of(some: Compared, graph: Graph, labels: Labels) -> float:
@@ -106,14 +106,12 @@ def agree(
 ) -> float:
     """What a graph and graphs on two halves of its landmarks agree on: the mean over the three pairs.
 
-    Halves alone would not do: the graph itself may be the odd one out. Several views are weighed as the graph does
-    at first. Where that leaves something to settle, and few landmarks or uneven weights leave it open what halves
-    would find by themselves, they have to.
+    Halves alone would not do: the graph itself may be the odd one out. Several views are weighed as the graph
+    does, unless few landmarks or uneven weights leave it open what halves would find by themselves: then they have
+    to.
     """
-    if graph.landmarks.n_views > 1:
-        value = _value(rows, graph, labels, partial(_alike_half, size=size), rng)
-        if value >= SETTLED or not (_few(graph) or _uneven(graph)):
-            return value
+    if graph.landmarks.n_views > 1 and not (_few(graph) or _uneven(graph)):
+        return _value(rows, graph, labels, partial(_alike_half, size=size), rng)
     return agree_anew(rows, graph, labels, size, needed, rng)
 
 
@@ -143,7 +141,7 @@ def agree_anew(
 def _value(rows: Rows, graph: Graph, labels: Labels, half: Half, rng: np.random.Generator) -> float:
     order = rng.permutation(graph.landmarks.rows.shape[0])
     halves = [_of_landmarks(graph.landmarks, np.sort(part)) for part in (order[::2], order[1::2])]
-    answers = [labels, *(_labels(rows, half(rows, graph, landmarks)) for landmarks in halves)]
+    answers = [labels, *(_labels(rows, half(rows, graph, landmarks), labels) for landmarks in halves)]
     return float(np.mean([agreement(one, other, rows.weight) for one, other in combinations(answers, 2)]))
 
 
@@ -162,5 +160,5 @@ def _new_half(rows: Rows, graph: Graph, landmarks: Landmarks, size: GraphSize) -
     return weighed_graph(rows, graph.placing, even, size)
 
 
-def _labels(rows: Rows, graph: Graph) -> Labels:
-    return rows.tools.cluster(graph.features, rows.weight)
+def _labels(rows: Rows, graph: Graph, known: Labels | None = None) -> Labels:
+    return rows.tools.cluster(graph.features, rows.weight, known)

@@ -54,7 +54,7 @@ def plain_graph(rows: Rows, placing: Placing, drawn: Any, size: GraphSize, rng: 
         return chosen
     few = Compared(np.arange(len(some.numbers)), some.rows)  # which more neighbours tie as often
     wide = again(few.rows, graph, more)
-    others = labels_of(few, wide)
+    others = labels_of(few, wide, labels)
     if agreement(labels, others, some.rows.weight) < ALIKE:
         return chosen
     purity = purity_of(few, wide, others)

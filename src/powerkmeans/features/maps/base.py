@@ -140,7 +140,7 @@ def _one_by_one(function: Callable[[Any], T], rows: Any) -> list[T]:
     return [function(rows)]
 
 
-def _undivided(features: Float64Array, weight: Float64Array) -> NDArray[np.integer]:
+def _undivided(features: Float64Array, weight: Float64Array, known: object = None) -> NDArray[np.integer]:
     return np.zeros(len(weight), dtype=np.int32)
 
 
@@ -149,12 +149,12 @@ class Tools:
     """What a map that has to be learnt is made with; whoever makes a fit brings them.
 
     run : gives a function of consecutive rows for all given ones, in order, by as many threads as there are
-    cluster : labels of features with weights
+    cluster : labels of features with weights, from clusters known before if there are any
     search : code that finds nearest landmarks faster, if there is any
     """
 
     run: Callable[[Callable[[Any], Any], Any], list[Any]] = _one_by_one
-    cluster: Callable[[Float64Array, Float64Array], NDArray[np.integer]] = _undivided
+    cluster: Callable[..., NDArray[np.integer]] = _undivided
     search: Any = None  # a features.graph.distances.Search
 
 
