@@ -1,13 +1,14 @@
 """Everything on a graphics card, checked and timed in one call; results as JSON lines beside printed tables.
 
-python -m benchmarks.gpu [--rows 10000000] [--parts odd,passes,views,raw,limits,fits,bits,stream,several,cupy]
-    [--out benchmarks/results/gpu.jsonl]
+python -m benchmarks.gpu [--rows 10000000]
+    [--parts odd,sweep,passes,views,raw,limits,fits,bits,stream,several,cupy] [--out benchmarks/results/gpu.jsonl]
 
 passes : one pass at three shapes, in every precision: event timings, the median of ten, beside the time that
     reading the features once takes, a hard iteration of flash-kmeans on the same rows where that package is
     installed, the error of the moments against float64, and the share of labels unlike those of float64. A pass
     begins and ends with numbers of this machine; ``kernels_ms`` is what its kernels take alone
 odd : kernels at odd shapes against float64, and their time beside that of PyTorch's functions
+sweep : drawn shapes of every kind, and rows as they may lie in memory, against float64 (``benchmarks.gpu_sweep``)
 views : a pass over three views, whole and with three tenths of them missing, beside PyTorch's functions
 raw : a pass from raw rows whose Fourier features are made inside, and the memory that it takes beside the rows
 limits : more than 2^31 numbers, and more than 2^25 rows in one cluster, counted
@@ -35,6 +36,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.gpu_sweep import swept
 from powerkmeans import KernelPowerKMeans, open_source
 from powerkmeans.compute.engine import open_engine
 from powerkmeans.compute.executors.several import Several
@@ -56,6 +58,7 @@ from powerkmeans.types import Block, Parameters, Problem, Views
 
 _CHUNK = 2**20
 _SHAPES = ((216, 10), (256, 100), (11, 10))
+_SWEPT = 240
 _ODD = ((2, 1, 1), (1000, 1, 2), (5000, 257, 17), (3001, 40, 100), (4097, 700, 5), (2000, 33, 1000))
 
 
@@ -534,9 +537,28 @@ def _cupy(torch: Any, n: int) -> Iterator[dict[str, Any]]:
         }  # fmt: skip
 
 
+def _sweep(_torch: Any, _: int) -> Iterator[dict[str, Any]]:
+    """What failed or was off, as it comes, and how many did not."""
+    rows = []
+    for row in swept(_SWEPT):
+        rows.append(row)
+        if not row.get("within", False):
+            yield row
+    for code in sorted({row["code"] for row in rows}):
+        those = [row for row in rows if row["code"] == code]
+        yield {
+            "code": code, "cases": len(those), "within": sum(row.get("within", False) for row in those),
+            "worst": {name: _worst(those, name) for name in STORAGE},
+        }  # fmt: skip
+
+
+def _worst(rows: list[dict[str, Any]], precision: str) -> float:
+    return max((row["worst"] for row in rows if row["precision"] == precision and "worst" in row), default=0.0)
+
+
 _PARTS = {
-    "odd": _odd, "passes": _passes, "views": _views, "raw": _raw, "limits": _limits, "fits": _fits, "bits": _bits,
-    "stream": _stream, "several": _several, "cupy": _cupy,
+    "odd": _odd, "sweep": _sweep, "passes": _passes, "views": _views, "raw": _raw, "limits": _limits,
+    "fits": _fits, "bits": _bits, "stream": _stream, "several": _several, "cupy": _cupy,
 }  # fmt: skip
 
 if __name__ == "__main__":

@@ -124,6 +124,18 @@ def test_several_views_give_the_sums(precision, membership, missing):
     check(passed(held, inputs), *expected(held, exact), precision)
 
 
+def test_rows_that_lack_views_pull_within_the_range_of_half_precision():
+    """One view of four is there, so a pull counts four times: with the largest as close to the end of the range as
+    they are put, that would be infinite."""
+    widths, n = [3, 2, 2, 2], 70
+    rows, weight, (inputs, exact) = problem_of(6, n, widths, 3, Fuzzy(), -math.inf)
+    present = np.zeros((4, n), dtype=bool)
+    present[0] = True
+    held = held_as(rows, np.ones_like(weight), "tf32", widths, present)
+    assert given.within_range(held, inputs)
+    check(passed(held, inputs), *expected(held, exact), "tf32")
+
+
 @pytest.mark.parametrize(
     ("way", "widths"), [*((way, [9]) for way in WAYS), (STAGED, [4, 5])], ids=[*WAYS, "views"]
 )

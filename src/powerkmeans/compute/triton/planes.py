@@ -58,6 +58,7 @@ class PlaneBlocks:
     widths, starts : columns of each view, and where they begin among all
     norms, covers : (L, n), squared lengths of what is held, and ``q_il`` or None where no view is missing
     scale : what features are multiplied by, a power of two
+    heaviest, mean_weight : of rows as they pull, which those that lack views do by more than their weight
     desks : what passes over these rows write to the card, by their kernel
     careful : whether the last pass had distances that lost their digits, so that the next begins with differences
     """
@@ -74,7 +75,8 @@ class PlaneBlocks:
             self._fill(block, here)
             self._starts.append((block.start, here))
             done = here.stop
-        self.heaviest, self.mean_weight = float(self.weight.max()), float(self.weight.double().mean())
+        pulling = self.weight if self.covers is None else self.weight * self.covers.amax(dim=0)
+        self.heaviest, self.mean_weight = float(pulling.max()), float(pulling.double().mean())
 
     def _make(self, block: Block, n_rows: int) -> None:
         torch, device = self._torch, block.weight.device

@@ -23,7 +23,6 @@ from powerkmeans.compute.triton.given import (
     from_tally,
     near_bound,
     padded,
-    rows_per_sum,
     slots_for,
     weight_scale,
 )
@@ -38,6 +37,9 @@ from powerkmeans.types import Array, Engine, Float64Array, PassStatistics
 # columns, frequencies and clusters of a tile
 MOST_COLUMNS, MOST_WAVES, MOST_CLUSTERS = 128, 128, SMALLEST_TILE
 SHAPE = {1: Shape(64, 4, 3, 2), 2: Shape(64, 4, 2, 2)}
+# rows that tensor cores add up, by the number of parts: features that are not centred sum to many times what is
+# left of them, and with it grows what is rounded down
+ROWS_PER_SUM = {1: 2**13, 2: 2**9}
 # frequencies are in two parts, whatever the features are
 _IN_PARTS = Storage(2, "bfloat16")
 
@@ -139,7 +141,7 @@ def _sums(raw: RawRows, inputs: PassInput) -> RawSums:
 
     (n_rows, _), parts, shape = raw.rows.shape, raw.storage.parts, SHAPE[raw.storage.parts]
     waves, width = int(raw.waves.shape[1]), int(raw.shift.shape[0])
-    slots = slots_for(raw.rows, rows_per_sum(parts), shape, 2 * waves, SMALLEST_TILE)
+    slots = slots_for(raw.rows, ROWS_PER_SUM[parts], shape, 2 * waves, SMALLEST_TILE)
     desk = _written(raw, inputs, waves)
     points, squares, numbers = desk.there
     equations = flags(inputs, parts)
