@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from benchmarks import contender, default_map, graph_quality, map_scaling, noise_columns, report
+from benchmarks import contender, default_map, graph_quality, map_scaling, noise_columns, report, telling_columns
 from benchmarks.contender import Contender
 from benchmarks.harness.store import Store
 from benchmarks.methods import REFERENCE
@@ -147,3 +147,15 @@ def test_chance_of_a_loss():
     assert default_map.chance(6, 0) == 1
     assert default_map.chance(0, 0) == 1
     assert default_map.corrected([0.04, 0.01, 0.03]) == pytest.approx([0.06, 0.03, 0.06])
+
+
+def test_families_of_telling_columns(monkeypatch, capsys):
+    family = telling_columns.Family(n=60, columns=12, telling=4, k=2, apart=4.0, uneven=True, shared=0.5)
+    X, y = family.draw(0)
+    within = [np.std(X[y == one, :4], axis=0).max() for one in (0, 1)]
+    assert X.shape == (60, 12)
+    assert max(within) < 1.2
+    assert np.sum(y == 1) > 2 * np.sum(y == 0)
+    monkeypatch.setattr(telling_columns, "FAMILIES", {"small": family})
+    telling_columns.main(["--seeds", "1"])
+    assert "small" in capsys.readouterr().out
