@@ -6,7 +6,7 @@ The floor is max(flops / peak, bytes / bandwidth), both measured in the same run
 reads n p numbers once. From raw rows it does 2 n d D flops and n D pairs of sine and cosine besides, and reads n d
 numbers. Everything takes turns, so that a busy neighbour slows all alike; medians are of each one's own times.
 Before each turn there is a rest: threads of BLAS and OpenMP go on spinning after their work, on the cores of the
-next one.
+next one. A turn is many passes or iterations in a row, as in a fit: the first after a rest is slower than others.
 --busy is for a machine that others use: the first shape alone, by one thread, in times of the processor and not
 of the clock; nothing is written then.
 """
@@ -41,6 +41,7 @@ from powerkmeans.types import Parameters, Problem, Views
 SHAPES = [(400_000, 216, 10), (60_000, 1190, 100)]
 RAW = (400_000, 64, 108, 10)
 _LLOYD_STEPS = 30
+_PASSES = 10
 _EXPONENT = -5.0
 # seconds after which nothing spins any more
 _REST = 0.1
@@ -58,15 +59,19 @@ class Setting(NamedTuple):
 
 
 def lloyd_seconds(X: np.ndarray, centers: np.ndarray) -> float:
-    """Time of one Lloyd iteration: a fit of many iterations less a fit of one."""
+    """Time of one Lloyd iteration: a fit of many iterations less a fit of one.
+
+    The first fit after other work is not counted: its copy of the rows is in pages that are new to the process,
+    and what that takes would be taken off the iterations.
+    """
     seconds = []
-    for n_iter in (1, 1 + _LLOYD_STEPS):
+    for n_iter in (1, 1, 1 + _LLOYD_STEPS):
         model = KMeans(len(centers), init=centers, n_init=1, max_iter=n_iter, tol=0, algorithm="lloyd")
         start = now()
         model.fit(X)
         seconds.append(now() - start)
         done = model.n_iter_
-    return (seconds[1] - seconds[0]) / (done - 1)
+    return (seconds[-1] - seconds[-2]) / (done - 1)
 
 
 def pass_input(centers: np.ndarray, membership: str, scatter: float) -> PassInput:
@@ -114,11 +119,13 @@ def from_raw(n: int, d: int, n_frequencies: int, k: int) -> Setting:
     return Setting(shape, runs, flops, X.nbytes, n * n_frequencies, X)
 
 
-def timed(run: Callable[[], object]) -> float:
+def timed(run: Callable[[], object], times: int = 1) -> float:
+    """Seconds that a run takes, the mean of so many in a row; or those that it says itself."""
     time.sleep(_REST)
     start = now()
-    value = run()
-    return value if isinstance(value, float) else now() - start
+    for _ in range(times):
+        value = run()
+    return value if isinstance(value, float) else (now() - start) / times
 
 
 def measure(setting: Setting, repeats: int) -> list[dict[str, Any]]:
@@ -131,7 +138,7 @@ def measure(setting: Setting, repeats: int) -> list[dict[str, Any]]:
                 times[name].append(timed(run))
             else:
                 with single_threaded_blas():
-                    times[name].append(timed(run))
+                    times[name].append(timed(run, _PASSES if name.startswith("compiled") else 1))
     median = {name: float(np.median(values[1:])) for name, values in times.items()}  # the first warms up
     lloyd = median.get("Lloyd iteration")
     return [
