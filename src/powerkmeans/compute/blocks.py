@@ -92,9 +92,12 @@ class RowBlocks:
         view = self.views.arrays[number]
         if not is_source(view):
             return view[rows]
+        present = None if self.present is None else self.present[number]
+        if view.any_order:
+            return view.take(rows, None if present is None else present[rows])
         order = np.argsort(rows)
-        present = None if self.present is None else self.present[number, rows[order]]
-        return view.take(rows[order], present)[np.argsort(order)]
+        taken = view.take(rows[order], None if present is None else present[rows[order]])
+        return taken[np.argsort(order)]
 
 
 class StoredBlocks:

@@ -49,7 +49,7 @@ def make_maps(
         one, alone = chosen[index], views.alone(index)
         kind = MAPS[one.feature_map]
         request = MapRequest(
-            sample=sample,
+            sample=sample._replace(views=tuple(map(in_memory, sample.views))),
             kernel=one.kernel,
             bandwidth=bandwidth,
             n_components=n_components(one, n_clusters) if kind.sized else 0,

@@ -11,6 +11,7 @@ from powerkmeans.features.bandwidth import weighted_median
 from powerkmeans.fitting.listener import told_part
 from powerkmeans.fitting.starts import place_rows
 from powerkmeans.fitting.task import Task, rows_of_view
+from powerkmeans.sources import in_memory
 from powerkmeans.support.precision import ROUNDING
 from powerkmeans.types import Float64Array
 
@@ -56,7 +57,7 @@ def _median_scatter(task: Task) -> Float64Array:
     medians = []
     for index in range(len(task.problem.scatter)):
         sample, feature_map = rows_of_view(task, index)
-        features = feature_map(sample.views[0], np).astype(np.float64)
+        features = feature_map(in_memory(sample.views[0]), np).astype(np.float64)
         offset = features - np.median(features, axis=0)
         medians.append(weighted_median(np.vecdot(offset, offset), sample.weight))
     return np.array(medians)

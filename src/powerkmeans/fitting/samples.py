@@ -8,6 +8,7 @@ from powerkmeans.compute.engine import open_engine
 from powerkmeans.compute.sampling import multipliers, row_hashes
 from powerkmeans.fitting.checkpoints import check_same_rows_drawn
 from powerkmeans.fitting.listener import told_part
+from powerkmeans.sources import choose_rows
 from powerkmeans.support.draws import stream_seed
 from powerkmeans.support.memory import FEW_ENTRIES, SPARE_BYTES
 from powerkmeans.types import Engine, RowSample, Views
@@ -50,7 +51,7 @@ def split_sample(sample: RowSample, keys: tuple[str, ...]) -> list[RowSample]:
         hashes = np.concatenate([row_hashes((view[some],), factors) for some in parts_of])
         _, first, group = np.unique(hashes, return_index=True, return_inverse=True)
         merged = np.bincount(group, weights=sample.weight[kept]).astype(np.float64)
-        parts.append(RowSample((view[kept[first]],), merged, n_distinct=sample.n_distinct))
+        parts.append(RowSample((choose_rows(view, kept[first]),), merged, n_distinct=sample.n_distinct))
     return parts
 
 

@@ -19,6 +19,7 @@ class ChosenRows(Source):
     """Rows of an array by their numbers, in any order; what the array holds is not checked again."""
 
     held = True
+    any_order = True
 
     def __init__(self, array: NDArray[Any], numbers: NDArray[np.intp]) -> None:
         super().__init__(TableFacts("rows", (len(numbers), array.shape[1]), array.dtype, (), None, {}, None))
@@ -31,6 +32,9 @@ class ChosenRows(Source):
     def take(self, rows: NDArray[np.intp], present: NDArray[np.bool_] | None = None) -> NDArray[Any]:
         """Single rows."""
         return self._take(rows)
+
+    def __getitem__(self, rows: NDArray[np.intp] | slice) -> NDArray[Any]:
+        return self._array[self._numbers[rows]]
 
     def _blocks(self, n_rows: int) -> Iterator[NDArray[Any]]:
         for start in range(0, self.shape[0], n_rows):

@@ -33,6 +33,7 @@ class JoinedSource(Source):
         self.parts = arrays
         self._present = np.ones((n_rows, len(arrays)), dtype=bool) if present is None else present
         self.held = all(part.held for part in filter(is_source, arrays))
+        self.any_order = all(part.any_order for part in filter(is_source, arrays))
 
     def blocks(self, n_rows: int, present: NDArray[np.bool_] | None = None) -> Generator[Any, None, None]:
         """Yield consecutive blocks of rows; ``present`` is that of the parts, which they were joined with."""
@@ -59,11 +60,19 @@ class JoinedSource(Source):
 
     def take(self, rows: NDArray[np.intp], present: NDArray[np.bool_] | None = None) -> Any:
         """Single rows."""
-        taken = [
-            part.take(rows, self._present[rows, view]) if is_source(part) else part[rows]
+        marks = self._present[rows]
+        taken = (
+            part.take(rows, marks[:, view]) if is_source(part) else part[rows]
             for view, part in enumerate(self.parts)
-        ]
-        return self._joined(taken, self._present[rows])
+        )
+        if any(is_tensors(part) or hasattr(part, "indptr") for part in self.parts):
+            return self._joined(list(taken), marks)
+        joined, done = np.empty((len(rows), self.shape[1]), dtype=self.dtype), 0
+        for view, part in enumerate(taken):  # one after the other: together they take as much as what they make
+            joined[:, done : done + part.shape[1]] = zero_where_absent(part, marks[:, view])
+            done += part.shape[1]
+        joined[:, done:] = marks
+        return joined
 
     def check_unchanged(self) -> None:
         """Raise SourceChangedError if a file of any part is not what it was."""

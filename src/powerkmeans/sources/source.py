@@ -73,13 +73,14 @@ def odd_value(rows: NDArray[Any], present: NDArray[np.bool_] | None) -> OddValue
 class Source(ABC):
     """One table of numbers, read in blocks of consecutive rows or by the numbers of its rows.
 
-    ``held`` tells that all of it is in memory already.
+    ``held`` tells that all of it is in memory already, ``any_order`` that rows may be taken in any.
 
     All values of ``blocks`` and ``take`` are finite. Whatever else stands in the table is a ValueError that says
     where, and a file that changed since it was opened is a SourceChangedError.
     """
 
     held = False
+    any_order = False
 
     def __init__(self, facts: TableFacts) -> None:
         self.name = facts.name

@@ -35,7 +35,7 @@ _FULL_PASSES = 8
 _FULL_PASSES_OF_A_GRAPH = 1
 _PASS_ROWS = 2**15
 # memory beside what is kept of all rows: bytes per row that a sample is drawn from, and copies of the rows drawn
-# (most of them of a part of these at a time), of their features and of blocks; benchmarks.memory has the sum
+# (all but one of a part of these at a time), of their features and of blocks; benchmarks.memory has the sum
 # beside what was measured
 _HASHED_ROW, _ROWS_DRAWN, _FEATURES_DRAWN, _BLOCKS = 100, 4, 3, 2
 
@@ -171,8 +171,7 @@ def _work_bytes(model: Any, n: int, kept_bytes: int) -> int:
     features = found.dtype.itemsize * found.problem.splits[-1]
     hashes = max(0, _HASHED_ROW * min(n, HELD) - kept_bytes)  # which are gone when anything is kept
     sample = 0 if found.fuses else _FEATURES_DRAWN * min(SAMPLE_BYTES, drawn * features)
-    held = min(len(found.view_widths), 2)  # of all views together and, where there are several, of each by itself
-    rows = held * drawn * row + (_ROWS_DRAWN - held) * min(SAMPLE_BYTES, drawn * row)
+    rows = drawn * row + (_ROWS_DRAWN - 1) * min(SAMPLE_BYTES, drawn * row)
     return hashes + rows + sample + _BLOCKS * min(n * features, BLOCK_BYTES)
 
 
