@@ -279,12 +279,14 @@ def test_a_process_that_uses_a_library_outlives_a_rebuild(installed):
     assert library.find_target() == next(target for target in BUILT if library._gains(target))
 
 
-@needs_compiler
-def test_the_sources_compile_without_a_warning():
-    warnings = ["-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
-    command = [*build.find_compilers()[0], "-std=c++17", *warnings]
-    for name in ("pass.cpp", "select.cpp"):
-        done = subprocess.run([*command, build.FOLDER / name], capture_output=True, text=True, check=False)
+@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+@pytest.mark.parametrize("target", build.TARGETS)
+def test_the_sources_compile_without_a_warning(compiler, target):
+    if shutil.which(compiler) is None:
+        pytest.skip(f"{compiler} is not installed")
+    command = [compiler, *build.FLAGS, *build.TARGETS[target], "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
+    for source in sorted(build.FOLDER.glob("*.cpp")):
+        done = subprocess.run([*command, source], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
 
 

@@ -45,6 +45,7 @@ def test_fits_do_not_depend_on_what_is_copied(monkeypatch, feature_map):
     rng = np.random.default_rng(0)
     views = [3 * rng.normal(size=(3, width))[np.arange(90) % 3] + rng.normal(size=(90, width)) for width in (2, 4)]
     views[1][:20] = np.nan  # rows that lack a view
+    views.append(np.arange(180.0).reshape(90, 2) % 4)  # fewer values than twice as many as clusters
     fits = []
     for least in (2**25, 0):
         monkeypatch.setattr(module, "MANY_BYTES", least)
@@ -53,7 +54,9 @@ def test_fits_do_not_depend_on_what_is_copied(monkeypatch, feature_map):
     assert fits[0].objective_ == fits[1].objective_
 
 
-def test_rows_of_views_in_memory_are_taken_in_any_order():
+@pytest.mark.parametrize("at_once", [2**24, 1])
+def test_rows_of_views_in_memory_are_taken_in_any_order(monkeypatch, at_once):
+    monkeypatch.setattr("powerkmeans.sources.joined.READ_BYTES", at_once)
     present = np.ones((20, 2), dtype=bool)
     present[3, 0] = present[7, 1] = False
     for parts in ((ARRAY, 2 * ARRAY[:, :2]), (choose_rows(ARRAY, np.arange(20)), sparse.csr_array(ARRAY))):

@@ -18,6 +18,7 @@ from powerkmeans.fitting.collapse import ENOUGH_STEPS
 from powerkmeans.fitting.pilot import ROWS_PER_CLUSTER
 from powerkmeans.fitting.task import Task, present_rows, rows_of_view
 from powerkmeans.solver.starts import plus_plus
+from powerkmeans.sources import in_memory
 from powerkmeans.support.draws import STATISTIC_ROWS, affordable_rows, stream, subsample
 from powerkmeans.support.memory import ENTRIES
 from powerkmeans.types import (
@@ -48,7 +49,7 @@ def _chance_share(task: Task, index: int) -> float:
     if len(rows.weight) < 2:  # so few samples have it, or differ in it, that none was drawn
         rows = values
     if len(values.weight) <= 2 * task.settings.n_clusters:  # a centroid for every value explains such a view
-        features = feature_map(values.views[0], np).astype(np.float64)
+        features = feature_map(in_memory(values.views[0]), np).astype(np.float64)
         return _share_left(_alone(task, index, features, values.weight))
     base = subsample(rows, affordable_rows(width), stream(0, "chance", "rows"))
     # a quarter of a pilot's rows per cluster: a cloud has no more structure than can be seen by them

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from powerkmeans.sources.dask import are_lazy, join_lazy
-from powerkmeans.sources.source import Source, TableFacts, is_source
+from powerkmeans.sources.source import READ_BYTES, Source, TableFacts, is_source
 from powerkmeans.sources.tensors import is_tensors
 from powerkmeans.support.absent import zero_where_absent
 from powerkmeans.support.tensors import torch_module
@@ -60,19 +60,22 @@ class JoinedSource(Source):
 
     def take(self, rows: NDArray[np.intp], present: NDArray[np.bool_] | None = None) -> Any:
         """Single rows."""
+        if any(is_tensors(part) or hasattr(part, "indptr") for part in self.parts):
+            return self._side_by_side(rows)
+        joined = np.empty((len(rows), self.shape[1]), dtype=self.dtype)
+        # a few at a time, as parts take as much again; of files all at once, which are read from their beginning
+        step = max(1, READ_BYTES // (self.shape[1] * self.dtype.itemsize)) if self.any_order else max(1, len(rows))
+        for start in range(0, len(rows), step):
+            joined[start : start + step] = self._side_by_side(rows[start : start + step])
+        return joined
+
+    def _side_by_side(self, rows: NDArray[np.intp]) -> Any:
         marks = self._present[rows]
-        taken = (
+        taken = [
             part.take(rows, marks[:, view]) if is_source(part) else part[rows]
             for view, part in enumerate(self.parts)
-        )
-        if any(is_tensors(part) or hasattr(part, "indptr") for part in self.parts):
-            return self._joined(list(taken), marks)
-        joined, done = np.empty((len(rows), self.shape[1]), dtype=self.dtype), 0
-        for view, part in enumerate(taken):  # one after the other: together they take as much as what they make
-            joined[:, done : done + part.shape[1]] = zero_where_absent(part, marks[:, view])
-            done += part.shape[1]
-        joined[:, done:] = marks
-        return joined
+        ]
+        return self._joined(taken, marks)
 
     def check_unchanged(self) -> None:
         """Raise SourceChangedError if a file of any part is not what it was."""

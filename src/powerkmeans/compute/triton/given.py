@@ -151,7 +151,7 @@ def steepest_pull(inputs: PassInput) -> float:
 
 
 class Weighted(Protocol):
-    """Rows and how they are held: the heaviest weight, and what they weigh on average."""
+    """Rows and how they are held: the largest weight with which one pulls, and the mean of these."""
 
     @property
     def storage(self) -> Storage: ...

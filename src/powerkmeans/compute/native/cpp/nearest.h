@@ -290,7 +290,7 @@ class Searcher {
   INLINE uint64_t within(const Real* values) const {
     uint64_t rows = 0;
 #pragma GCC unroll 4
-    for (int i = 0; i < ROWS; i += n) rows |= flags(load(values + i) <= load(limit + i)) << i;
+    for (int i = 0; i < ROWS; i += n) rows |= flags<Real>(load(values + i) <= load(limit + i)) << i;
     return rows;
   }
 
@@ -346,7 +346,7 @@ class Searcher {
       for (int i = 0; i < parts_of; ++i) total[i] += load(packed + i * n) * *column;
     uint64_t found = 0;
 #pragma GCC unroll 16
-    for (int i = 0; i < parts_of; ++i) found |= flags(total[i] <= all<Real>(limit[r])) << (i * n);
+    for (int i = 0; i < parts_of; ++i) found |= flags<Real>(total[i] <= all<Real>(limit[r])) << (i * n);
     return found & ((uint64_t(1) << Size) - 1);
   }
 
@@ -373,7 +373,7 @@ class Searcher {
       uint64_t smaller = 0, equal = 0;
       for (int64_t j = 0; j < n_found; j += wide) {
         const Vec<double> others = load(&distances[j]);
-        smaller |= flags(others < own) << j, equal |= flags(others == own) << j;
+        smaller |= flags<double>(others < own) << j, equal |= flags<double>(others == own) << j;
       }
       const uint64_t before = (uint64_t(1) << i) - 1, there = (uint64_t(1) << n_found) - 1;
       found[__builtin_popcountll((smaller | (equal & before)) & there)] = {distances[i], candidate[i]};

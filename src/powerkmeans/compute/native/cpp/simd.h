@@ -135,23 +135,20 @@ INLINE bool any(Mask<Real> mask) {
 }
 
 // A bit for each lane, the first one the lowest.
+template <class Real>
+INLINE uint64_t flags(Mask<Real> mask) {
 #if POWERKMEANS_VECTOR_BYTES == 64
-INLINE uint64_t flags(Mask<float> mask) { return _mm512_movepi32_mask((__m512i)mask); }
-INLINE uint64_t flags(Mask<double> mask) { return _mm512_movepi64_mask((__m512i)mask); }
+  return sizeof(Real) == 4 ? uint64_t(_mm512_movepi32_mask((__m512i)mask)) : _mm512_movepi64_mask((__m512i)mask);
 #elif POWERKMEANS_VECTOR_BYTES == 32
-INLINE uint64_t flags(Mask<float> mask) { return uint64_t(_mm256_movemask_ps((__m256)mask)); }
-INLINE uint64_t flags(Mask<double> mask) { return uint64_t(_mm256_movemask_pd((__m256d)mask)); }
+  return uint64_t(sizeof(Real) == 4 ? _mm256_movemask_ps((__m256)mask) : _mm256_movemask_pd((__m256d)mask));
 #elif defined(__x86_64__)
-INLINE uint64_t flags(Mask<float> mask) { return uint64_t(_mm_movemask_ps((__m128)mask)); }
-INLINE uint64_t flags(Mask<double> mask) { return uint64_t(_mm_movemask_pd((__m128d)mask)); }
+  return uint64_t(sizeof(Real) == 4 ? _mm_movemask_ps((__m128)mask) : _mm_movemask_pd((__m128d)mask));
 #else
-template <class M>
-INLINE uint64_t flags(M mask) {
   uint64_t found = 0;
-  for (size_t i = 0; i < sizeof(M) / sizeof(mask[0]); ++i) found |= uint64_t(mask[i] != 0) << i;
+  for (int i = 0; i < lanes<Real>; ++i) found |= uint64_t(mask[i] != 0) << i;
   return found;
-}
 #endif
+}
 
 // 2 atanh(f) / ln 2, which is log2((1 + f) / (1 - f)), for |f| up to 0.2
 template <class Real>
