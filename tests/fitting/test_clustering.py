@@ -22,7 +22,7 @@ def settings():
 
 
 def test_known_clusters_that_are_worse_are_not_kept():
-    """Two of the four as one, and one in two halves: steps of k-means do not mend that where all are alike apart."""
+    """Two of the four as one, and one in two halves, all equally far apart: steps of k-means do not mend that."""
     classes = np.repeat(np.arange(4), 30)
     X = np.random.default_rng(0).normal(size=(120, 4)) + 10 * np.eye(4)[classes]
     known = np.array([0, 1, 2, 2])[classes]
