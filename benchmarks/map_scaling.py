@@ -27,7 +27,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.datasets import mixture
 from benchmarks.harness.store import Row
-from benchmarks.measure import fresh_high_water, high_water
+from benchmarks.measure import fresh_high_water, risen_since
 from benchmarks.methods import REFERENCE, threads
 from benchmarks.report import machine, print_table, write_lines
 from benchmarks.study.factors import set_constants
@@ -74,7 +74,7 @@ def fit(method: str, rows: int, n_threads: int) -> Row:
             start = time.perf_counter()
             labels = labels_of(method, X)
             taken = time.perf_counter() - start
-        peak = high_water() - before
+        peak = risen_since(before)
     row = {"method": method, "rows": rows, "threads": n_threads, "fit_seconds": taken, "peak_mb": peak / 1e6}
     row |= {"map_seconds": sum(seconds)} if seconds else {}
     return row | {"data_mb": X.nbytes / 1e6, "ACC": clustering_accuracy(y, labels)}

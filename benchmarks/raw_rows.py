@@ -30,7 +30,7 @@ from benchmarks.datasets import data_folder
 from benchmarks.harness.fill import fill
 from benchmarks.harness.pool import Pool
 from benchmarks.harness.store import Row, Store
-from benchmarks.measure import NeighbourClock, fresh_high_water, hard_cost, high_water
+from benchmarks.measure import NeighbourClock, fresh_high_water, hard_cost, risen_since
 from benchmarks.methods import OURS, REFERENCE, SINGLE, Answer, Method, Views, fast, ours, scikit, threads
 from benchmarks.raw_sets import FROM_FOLDER, REAL, checked_name, load, place, title
 from benchmarks.report import table_text, with_table
@@ -130,7 +130,7 @@ def timed_fit(method: Method, views: Views, k: int) -> tuple[Row, np.ndarray]:
     start = time.perf_counter()
     answer = method.run(views, k, 0)
     taken = time.perf_counter() - start
-    peak = high_water() - before
+    peak = risen_since(before)
     row = {"fit_seconds": taken, "peak_mb": peak / 1e6, "predict_seconds": predicted(answer, views)}
     return row | {"others": neighbours.share()}, np.asarray(answer.labels, dtype=np.int64)
 

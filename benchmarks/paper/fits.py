@@ -10,7 +10,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks.harness.store import Row
-from benchmarks.measure import fresh_high_water, high_water
+from benchmarks.measure import fresh_high_water, risen_since
 from benchmarks.methods import Answer, find
 from benchmarks.methods.others import set_limits
 from benchmarks.paper.protocol import Fit
@@ -49,7 +49,7 @@ def fit(job: Fit, folder: Path, threads: int) -> Row:
         start = time.perf_counter()
         answer = method.run(given, len(np.unique(y)), job.seed, **job.setting)
         seconds = time.perf_counter() - start
-        peak = high_water() - before
+        peak = risen_since(before)
     labels = np.asarray(answer.labels)
     if labels.shape != y.shape:
         raise ValueError(f"{job.method} gave labels of shape {labels.shape} for {len(y)} rows")
