@@ -123,7 +123,7 @@ def fresh_high_water() -> int:
 
 
 def risen_since(before: int) -> int:
-    """How far the peak is above what was held before, in bytes: never below, though pages are counted in batches."""
+    """How far the peak is above what was held before, in bytes; zero where pages, counted in batches, say less."""
     return max(0, high_water() - before)
 
 
