@@ -33,7 +33,9 @@ from powerkmeans.sources import write_rows
 from powerkmeans.support.files import Target
 
 WIDTH, CLUSTERS, PASSES = 16, 10, 10
-FILE_WIDTH, BUDGET = 100, 512 * 2**20
+FILE_WIDTH = 100
+# how files are fitted: the map, the iterations at most, the budget in megabytes; the last is the default
+FILE_FITS = (("rff", 5, 512), ("rff", 300, 512), ("auto", 300, 1024))
 
 
 def passes_seconds(n: int, repeats: int) -> float:
@@ -91,24 +93,25 @@ def write_file(path: Path, n_rows: int) -> None:
     write_rows(Target(path), n_rows, np.float32, (FILE_WIDTH,), parts())
 
 
-def fit_file(path: str, max_iter: int) -> dict[str, Any]:
+def fit_file(path: str, feature_map: str, max_iter: int, budget: int) -> dict[str, Any]:
     """Fit and predict from a file within the budget; run in a process of its own."""
     warnings.simplefilter("ignore")
     source, clock = open_source(path), PeakClock()
     before = anonymous_megabytes()
     clock.start()
     start = time.perf_counter()
-    options = NumpyOptions(memory_budget=BUDGET)
-    model = KernelPowerKMeans(CLUSTERS, feature_map="rff", max_iter=max_iter, random_state=0, engine=options).fit(
-        source
-    )
+    options = NumpyOptions(memory_budget=budget * 2**20)
+    model = KernelPowerKMeans(
+        CLUSTERS, feature_map=feature_map, max_iter=max_iter, random_state=0, engine=options
+    ).fit(source)
     fitted = time.perf_counter() - start
     model.predict(source, out=f"{path}.labels.npy", overwrite=True)
     return {
         "rows": source.shape[0],
+        "feature_map": feature_map,
         "max_iter": max_iter,
         "gigabytes": Path(path).stat().st_size / 1e9,
-        "budget_mb": BUDGET / 2**20,
+        "budget_mb": budget,
         "before_mb": before,
         "peak_mb": clock.stop(),
         "fit_seconds": fitted,
@@ -123,16 +126,8 @@ def measure_memory(gigabytes: list[float], folder: str | None) -> list[dict[str,
         for size in gigabytes:
             path = Path(scratch) / "rows.npy"
             write_file(path, int(size * 1e9 / (4 * FILE_WIDTH)))
-            for max_iter in (5, 300):
-                command = [
-                    sys.executable,
-                    "-m",
-                    "benchmarks.scaling",
-                    "--fit",
-                    str(path),
-                    "--max-iter",
-                    str(max_iter),
-                ]
+            for how in FILE_FITS:
+                command = [sys.executable, "-m", "benchmarks.scaling", "--fit", str(path), *map(str, how)]
                 done = subprocess.run(command, capture_output=True, text=True, check=True)
                 rows.append({"what": "file", **json.loads(done.stdout.splitlines()[-1])})
             path.unlink()
@@ -145,11 +140,11 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--file-gb", type=float, nargs="*", default=[1.5, 6.0])
     parser.add_argument("--folder", help="where the file goes; needs that much room")
-    parser.add_argument("--fit", help=argparse.SUPPRESS)
-    parser.add_argument("--max-iter", type=int, default=5, help=argparse.SUPPRESS)
+    parser.add_argument("--fit", nargs=4, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.fit:
-        print(json.dumps(fit_file(arguments.fit, arguments.max_iter)))
+        path, feature_map, max_iter, budget = arguments.fit
+        print(json.dumps(fit_file(path, feature_map, int(max_iter), int(budget))))
         return
     sizes = [n for n in (100_000, 316_000, 1_000_000, 3_160_000, 10_000_000) if n <= arguments.most]
     rows: list[dict[str, Any]] = [
@@ -165,13 +160,24 @@ def main() -> None:
     print(f"slope in logarithms: {slope:.3f}\n")
     rows += [{"what": "slope", "slope": slope}, *measure_memory(arguments.file_gb, arguments.folder)]
     print_table(
-        ["file, GB", "rows", "max_iter", "budget, MB", "peak anonymous, MB", "before, MB", "fit, s", "predict, s"],
+        [
+            "file, GB",
+            "rows",
+            "map",
+            "max_iter",
+            "budget, MB",
+            "peak anonymous, MB",
+            "before, MB",
+            "fit, s",
+            "predict, s",
+        ],
         [
             [
                 f"{r['gigabytes']:.1f}",
                 r["rows"],
+                r["feature_map"],
                 r["max_iter"],
-                f"{r['budget_mb']:.0f}",
+                r["budget_mb"],
                 f"{r['peak_mb']:.0f}",
                 f"{r['before_mb']:.0f}",
                 f"{r['fit_seconds']:.0f}",
