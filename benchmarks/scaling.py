@@ -2,8 +2,9 @@
 
 python -m benchmarks.scaling [--most 10000000] [--file-gb 6] [--folder FOLDER]
 
-Time of 10 fixed passes from 10^5 rows on, and its slope in logarithms; then a fit to a file far larger than the
-memory budget, with the largest anonymous memory of the process (the page cache is not its own).
+Time of 10 fixed passes from 10^5 rows on, and its slope in logarithms; then fits to a file far larger than the
+memory budget, with Fourier features and by default, and the largest anonymous memory of the process (the page
+cache is not its own).
 """
 
 from __future__ import annotations

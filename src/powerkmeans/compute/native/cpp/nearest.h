@@ -70,9 +70,10 @@ class Searcher {
   explicit Searcher(const Search& search)
       : search(search), m(search.n_landmarks), L(search.n_views), D(search.n_columns), count(search.count),
         groups(m), joined(std::max<int64_t>(1, groups.count / (SPARE * count))),
-        n_joined((groups.count + joined - 1) / joined), missing(lacks_views()), kept(L > 1 || search.offsets[1] > NARROW), distance(kept ? m * ROWS : 0),
-        minima(groups.count * ROWS), least(n_joined * ROWS), list(count * ROWS), firsts(groups.count + 1),
-        chosen(groups.count + 1), hits(m + 1), candidates(ROWS * m), distances(m + lanes<double>) {
+        n_joined((groups.count + joined - 1) / joined), missing(lacks_views()),
+        kept(L > 1 || search.offsets[1] > NARROW), distance(kept ? m * ROWS : 0), minima(groups.count * ROWS),
+        least(n_joined * ROWS), list(count * ROWS), firsts(groups.count + 1), chosen(groups.count + 1), hits(m + 1),
+        candidates(ROWS * m), distances(m + lanes<double>) {
     for (int64_t g = 0; g <= groups.count; ++g) firsts[g] = groups.first(g);
     for (int64_t l = 0; l < L; ++l) parts.push_back(part_of(l));
     if (!missing) return;
