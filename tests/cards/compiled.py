@@ -74,7 +74,7 @@ def by_views(parts: int, kind: str, careful: bool, viewed: bool, **which: bool) 
 
 def from_raw(parts: int, kind: str, **which: bool) -> None:
     size = {"ROWS": 64, "WIDTH": 64, "WAVES": 64, "CLUSTERS": 16, "FLUSH": 16, "STAGES": 2}
-    tables = {"raw": tiles("fp32", 64, 64), "waves": tiles("bf16", 64, 64), "points": tiles(kind, 64, 16)}
+    tables = {"raw": tiles("fp32", 64, 64), "waves": tiles("bf16", 64, 64), "points": tiles(kind, 64, 16 * parts)}
     numbers = {"weights": tiles("fp32", 64)}
     build(fourier.pass_from_raw, tables | numbers, equations(parts, kind, **which) | size)
 
@@ -88,7 +88,8 @@ def main() -> None:
         size = {"PARTS": parts, "KIND": KINDS[kind], "COLUMNS": 256, "EMULATED": False}
         build(splitting.split_centers, {"points": "*" + kind, "squares": SINGLE}, size, warps=1)
     build(adding.add_slots, {"sums": "*fp64"}, {"WIDTH": 64, "DEPTH": 16})
-    build(select.smallest_columns, {"values": SINGLE, "found": "*i64"}, {"COLUMNS": 2048})
+    groups = {"GROUPS": 256, "SIZE": 8, "MOST": 16}
+    build(select.smallest_columns, {"values": "*fp64", "found": "*i64"}, groups, warps=1)
 
 
 if __name__ == "__main__":

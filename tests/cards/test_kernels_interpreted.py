@@ -247,12 +247,16 @@ def test_rows_on_their_centroids_are_passed_by_the_equations(monkeypatch):
     assert choose_pass(engine, inputs).run(engine, inputs).hard_cost == sums.hard_cost  # whatever came before
 
 
-def test_the_smallest_of_each_row():
-    values = torch.rand((9, 70), dtype=torch.float64)
-    values[3, :66] = torch.inf  # fewer that are finite than are asked for
+@pytest.mark.parametrize("width", [6, 7, 70, 129])
+def test_the_smallest_of_each_row(width):
+    values = torch.randn((9, width), dtype=torch.float64)
+    values[3, :-4] = torch.inf  # fewer that are finite than are asked for
+    values[4], values[5] = 1.0, -2.0
+    values[6:] = torch.round(values[6:])  # of many that are equal the first are the smallest
     xp = __import__("array_api_compat.torch", fromlist=["torch"])
-    found = smallest(values, 6, xp)
-    np.testing.assert_array_equal(found, np.argsort(values.numpy(), axis=1, kind="stable")[:, :6])
+    for held in (values, values.float()):
+        found = smallest(held, 6, xp)
+        np.testing.assert_array_equal(found, np.argsort(held.numpy(), axis=1, kind="stable")[:, :6])
 
 
 def test_landmarks_found_on_a_card_are_those_found_here():

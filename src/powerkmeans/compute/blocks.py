@@ -144,7 +144,7 @@ def _features_and_norms(
     if feature_map.dual:
         return cast(KernelRows, feature_map).rows_and_norms(rows, start, present)
     features = feature_map(rows, xp)
-    return features, xp.vecdot(features, features)
+    return features, xp.linalg.vecdot(features, features)
 
 
 def _without_absent(block: Block) -> Block:

@@ -113,6 +113,8 @@ class Held(NamedTuple):
 
     def only(self, kept: Any) -> Held:
         """Some of them."""
+        if not isinstance(kept, slice):
+            kept = np.flatnonzero(kept)  # numbers of rows are looked up faster than truth values are
         return Held(self.hashes[kept], self.rows[kept], self.weight[kept])
 
 

@@ -28,7 +28,7 @@ def squared_lengths(X: Array, xp: Any) -> Array:
     """``||x||^2`` of each row, which may be sparse."""
     if hasattr(X, "toarray"):
         return xp.reshape(xp.asarray(X.multiply(X).sum(axis=1)), (-1,))  # of a sparse matrix they are a column
-    return xp.vecdot(X, X)
+    return xp.linalg.vecdot(X, X)
 
 
 def add_over_columns(X: Array, Y: Array, term: Callable[[Array], Array]) -> Array:

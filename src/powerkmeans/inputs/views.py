@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from powerkmeans.features.maps.exact import PRECOMPUTED
 from powerkmeans.features.maps.registry import MAPS
+from powerkmeans.inputs.finite import checked_table
 from powerkmeans.inputs.gaps import telling_of_cells
 from powerkmeans.inputs.kernel_matrices import given_kernels, without_absent
 from powerkmeans.inputs.lazy import has_lazy, lazy_views, with_sources
@@ -74,7 +75,7 @@ def check_single_view(
     else:
         reset = fitting if first is None else first
         with within_floats("X"), telling_of_cells(X):
-            X = validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=dtype, order="C")
+            X = checked_table(estimator, X, dtype, reset=reset)
     X = _canonical(X) if hasattr(X, "indptr") else X
     if is_lazy(X):
         views = lazy_views({"X": X}, sample_weight, None, dtype=None if fitting else dtype[0])
@@ -259,7 +260,7 @@ def _tables_of_one(
     if columns is None:
         table = filled_rows(X)
         with within_floats("X"):
-            X = validate_data(estimator, table, reset=fitting, accept_sparse="csr", dtype=dtype, order="C")
+            X = checked_table(estimator, table, dtype, reset=fitting)
         return {name: X}
     if is_source(X) and (fitting or estimator._layout.columns is not None):
         _check_source(estimator, X, fitting=fitting)

@@ -87,7 +87,7 @@ def _clusters_of_landmarks(base: GraphMap, model: Model) -> Float64Array:
 
 def _nearest(features: Array, centers: Array) -> Array:
     xp = array_namespace(features)
-    return xp.argmin(xp.vecdot(centers, centers) - 2 * features @ centers.T, axis=1)
+    return xp.argmin(xp.linalg.vecdot(centers, centers) - 2 * features @ centers.T, axis=1)
 
 
 def typicality_of(block: Block, inputs: Inputs, dtype: str) -> Array:

@@ -116,13 +116,13 @@ def block_statistics(block: Block, inputs: PassInput) -> PassStatistics:
     counts = [weight] * n_views if cover is None else [weight * cover[view, :] for view in range(n_views)]
     mass = _per_view(pull, counts, xp)
     pull *= weight
-    scatter = xp.stack([xp.vecdot(pull, d) for d in by_view], axis=1)
+    scatter = xp.stack([xp.linalg.vecdot(pull, d) for d in by_view], axis=1)
     return PassStatistics(
         mass=mass,
         moment=_moment(pull, cover, block, inputs, xp),
         scatter=scatter,
         residual=_per_view(residual, counts, xp),
-        sizes=xp.vecdot(xp.astype(distance == nearest, distance.dtype), weight),
+        sizes=xp.linalg.vecdot(xp.astype(distance == nearest, distance.dtype), weight),
         loss=xp.sum(mean * weight, dtype=xp.float64),
         hard_cost=xp.sum(nearest * weight, dtype=xp.float64),
     )
@@ -292,8 +292,8 @@ def _side_by_side(parts: list[Array], xp: Any) -> Array:
 def _per_view(pull: Array, counts: list[Array], xp: Any) -> Array:
     """Sums over the samples as each view counts them, (k, L); all the same where no view is missing."""
     if all(count is counts[0] for count in counts):
-        return xp.stack([xp.vecdot(pull, counts[0])] * len(counts), axis=1)
-    return xp.stack([xp.vecdot(pull, count) for count in counts], axis=1)
+        return xp.stack([xp.linalg.vecdot(pull, counts[0])] * len(counts), axis=1)
+    return xp.stack([xp.linalg.vecdot(pull, count) for count in counts], axis=1)
 
 
 def _clusters_first(values: Array, xp: Any) -> Array:

@@ -22,7 +22,7 @@ def smallest_share(dtype: Any, xp: Any) -> float:
 
 def squared_distances(points: Array, rows: Array, xp: Any) -> Array:
     """``||t_j - x_i||^2``, (k, b), never negative."""
-    scale = xp.vecdot(points, points)[:, None] + xp.vecdot(rows, rows)
+    scale = xp.linalg.vecdot(points, points)[:, None] + xp.linalg.vecdot(rows, rows)
     zero = xp.zeros((), dtype=scale.dtype, device=device_of(scale))
     distance = xp.maximum(scale - 2 * points @ rows.T, zero)
     near = distance < smallest_share(distance.dtype, xp) * scale
@@ -38,7 +38,7 @@ def with_differences(distance: Array, near: Array, rows: Array, points: Array, x
     if getattr(distance, "is_cpu", False):
         return _in_place(distance, near, rows, points, xp)
     if xp is not np:
-        exact = [xp.vecdot(rows - points[j, :], rows - points[j, :]) for j in range(points.shape[0])]
+        exact = [xp.linalg.vecdot(rows - points[j, :], rows - points[j, :]) for j in range(points.shape[0])]
         return xp.where(near, xp.stack(exact), distance)
     for cluster in np.flatnonzero(np.any(near, axis=1)):
         samples = np.flatnonzero(near[cluster])
@@ -51,5 +51,5 @@ def _in_place(distance: Array, near: Array, rows: Array, points: Array, xp: Any)
     for cluster in xp.nonzero(xp.any(near, axis=1))[0].tolist():
         samples = xp.nonzero(near[cluster, :])[0]
         difference = xp.take(rows, samples, axis=0) - points[cluster, :]
-        distance[cluster, samples] = xp.vecdot(difference, difference)
+        distance[cluster, samples] = xp.linalg.vecdot(difference, difference)
     return distance

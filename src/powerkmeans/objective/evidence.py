@@ -51,11 +51,11 @@ def view_evidence(block: Block, inputs: PassInput) -> Evidence:
         assigned, other = _assigned_and_next(distance, labels, xp)
         sums = {
             "count": xp.sum(weight),
-            "share": xp.vecdot(share, assigned),
-            "within": xp.vecdot(weight, assigned),
-            "total": xp.vecdot(weight, block.squared_norms[index]),
+            "share": xp.linalg.vecdot(share, assigned),
+            "within": xp.linalg.vecdot(weight, assigned),
+            "total": xp.linalg.vecdot(weight, block.squared_norms[index]),
             "agreement": xp.sum(xp.where(assigned <= other, weight, xp.zeros_like(weight))),
-            "silhouette": xp.vecdot(weight, _margin(assigned, other, xp)),
+            "silhouette": xp.linalg.vecdot(weight, _margin(assigned, other, xp)),
         }
         for name, value in sums.items():
             rows[name].append(value)
@@ -92,7 +92,7 @@ def explained_scatter(block: Block, inputs: PassInput) -> Explained:
     xp = array_namespace(block.views[0])
     lengths = combined_distance(covered(list(block.squared_norms), view_cover(block, xp)), inputs)
     nearest = xp.min(sample_distances(block, inputs, xp)[0], axis=0)
-    return Explained(xp.vecdot(block.weight, lengths - nearest))
+    return Explained(xp.linalg.vecdot(block.weight, lengths - nearest))
 
 
 def labels_and_probabilities(block: Block, inputs: PassInput) -> Array:

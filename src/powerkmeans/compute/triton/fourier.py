@@ -13,6 +13,7 @@ import triton.language as tl
 from powerkmeans.compute.triton.equations import SMALLEST_NORMAL, by_unit, pulls
 from powerkmeans.compute.triton.tiles import (
     TALLIES,
+    added_parts,
     in_parts,
     norms_of,
     numbers_of,
@@ -50,16 +51,14 @@ def pass_from_raw(
 
     raw : descriptor of rows, by tiles of (ROWS, WIDTH)
     waves : descriptor of the parts of frequencies in turns, (2 WIDTH, WAVES), by tiles of (WIDTH, WAVES)
-    points : descriptor of (2 PARTS WAVES, CLUSTERS): centroids' sines and cosines, then their lower parts
+    points : descriptor of (2 WAVES, PARTS CLUSTERS): sines, then cosines, the parts of a centroid side by side
     length : ``||psi||^2``, how many frequencies there are
     slots : with moments as (2 WAVES, CLUSTERS), sines before cosines
     """
     reference, s, fuzziness, _, near_bound, scale = numbers_of(numbers)
     program, cluster = tl.program_id(0), tl.arange(0, CLUSTERS)
     valid, origin = (cluster < n_clusters)[None, :], tl.load(shift + tl.arange(0, WIDTH))
-    w0, w1, a0, b0 = waves.load([0, 0]), waves.load([WIDTH, 0]), points.load([0, 0]), points.load([WAVES, 0])
-    a1 = points.load([2 * WAVES, 0]) if PARTS == 2 else a0
-    b1 = points.load([3 * WAVES, 0]) if PARTS == 2 else b0
+    w0, w1, a, b = waves.load([0, 0]), waves.load([WIDTH, 0]), points.load([0, 0]), points.load([WAVES, 0])
     center_norm = length + norms_of(center_norms, n_clusters, CLUSTERS)
     n_tiles, step = tl.cdiv(n_rows, ROWS), tl.num_programs(0)
     for first in tl.range(program, n_tiles, step * FLUSH):
@@ -77,8 +76,8 @@ def pass_from_raw(
             else:
                 s0, q0 = sine.to(KIND), cosine.to(KIND)
                 s1, q1 = s0, q0
-            inner = products(s0, s1, a0, a1, none, PARTS, PARTS, EMULATED)
-            inner = products(q0, q1, b0, b1, inner, PARTS, PARTS, EMULATED)
+            pair = products(s0, s1, a, a, tl.zeros((ROWS, PARTS * CLUSTERS), tl.float32), PARTS, 1, EMULATED)
+            inner = added_parts(products(q0, q1, b, b, pair, PARTS, 1, EMULATED), PARTS, ROWS, CLUSTERS)
             distance = tl.maximum(center_norm[None, :] - 2.0 * inner, SMALLEST_NORMAL)
             nearest = tl.min(distance, 1)
             pull, residual = pulls(

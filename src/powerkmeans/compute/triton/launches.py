@@ -148,7 +148,7 @@ def _split(given: Given, desk: Desk, *apart: int) -> None:
 def _by_clusters_shape(clusters: int, parts: int) -> Shape:
     if clusters <= SMALLEST_HEIGHT:
         return Shape(64, 4, 2, 2) if parts == 1 else Shape(32, 4, 2)
-    return Shape(64, 8, 3) if parts == 1 else Shape(32, 8, 2)
+    return Shape(64, 8, 3) if parts == 1 else Shape(32, 8, 3)
 
 
 def _by_clusters(given: Given) -> RawSums:

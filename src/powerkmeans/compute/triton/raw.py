@@ -150,7 +150,7 @@ def _sums(raw: RawRows, inputs: PassInput) -> RawSums:
         table = slots.table(raw.rows.device)
         pass_from_raw[(slots.programs,)](
             descriptor(raw.rows, shape.rows, width), descriptor(raw.waves, width, waves),
-            descriptor(points, waves, SMALLEST_TILE), descriptor(raw.weight, shape.rows), raw.shift,
+            descriptor(points, waves, parts * SMALLEST_TILE), descriptor(raw.weight, shape.rows), raw.shift,
             squares, numbers, table, n_rows, squares.shape[0], float(raw.n_waves), *equations, parts,
             getattr(needed("triton.language", "gpu"), raw.storage.kind), shape.rows, width, waves, SMALLEST_TILE,
             slots.flush, shape.stages, not raw.rows.is_cuda, num_warps=shape.warps,
@@ -177,13 +177,13 @@ def _written(raw: RawRows, inputs: PassInput, waves: int) -> Desk:
     torch, centers, parts = torch_module(), raw.points(inputs), raw.storage.parts
     k, n_waves, single = centers.shape[0], raw.n_waves, torch.float32
     if k not in raw.desks:
-        table = Table((parts * 2 * waves, SMALLEST_TILE), getattr(torch, raw.storage.kind))
+        table = Table((2 * waves, parts * SMALLEST_TILE), getattr(torch, raw.storage.kind))
         raw.desks[k] = Desk(raw.rows.device, table, Table((k,), single), Table((NUMBERS,), single))
     desk = raw.desks[k]
     pieces = split(torch.from_numpy(centers.astype(np.float32)), raw.storage, torch)[:, :, : 2 * n_waves]
     rounded = pieces.double().sum(dim=0).numpy()
-    place = desk.here[0].reshape(parts, 2, waves, SMALLEST_TILE)
-    place[:, :, :n_waves, :k] = pieces.reshape(parts, k, 2, n_waves).permute(0, 2, 3, 1)
+    place = desk.here[0].reshape(2, waves, SMALLEST_TILE, parts)
+    place[:, :n_waves, :k] = pieces.reshape(parts, k, 2, n_waves).permute(2, 3, 1, 0)
     desk.here[1][:] = np.vecdot(rounded, rounded)
     share = max(inputs.resolution, PRODUCT_ROUNDING[2] ** (1 / 3))
     reference = float(inputs.references[0]) / raw.squared_unit

@@ -12,8 +12,10 @@ from powerkmeans.features.maps.graph import embedded
 from powerkmeans.support.tensors import torch_module
 from powerkmeans.types import Array, array_namespace
 
-# columns that one program holds, and how many of them it finds one after another
+# columns that one program looks at, and how many of them it finds one after another
 MOST_COLUMNS, MOST_FOUND = 2**13, 64
+# columns of a group, and how many columns a warp keeps in its registers
+GROUP, COLUMNS_OF_WARP = 8, 2**11
 
 
 @dataclass(frozen=True)
@@ -33,13 +35,21 @@ class CardSearch:
 
 
 def smallest(values: Any, count: int, xp: Any) -> Any:
-    """Where the ``count`` smallest values of each row are."""
+    """Where the ``count`` smallest values of each row are, the smallest first."""
     n_rows, n_columns = values.shape
     if n_columns > MOST_COLUMNS or count > MOST_FOUND or n_rows == 0:
         return as_written(values, count, xp)
     from powerkmeans.compute.triton.select import smallest_columns  # noqa: PLC0415 - compiled on the way
 
     found = values.new_empty((n_rows, count), dtype=torch_module().int64)
-    columns = 1 << (n_columns - 1).bit_length()
-    smallest_columns[(n_rows,)](values.contiguous(), found, n_columns, count, columns, num_warps=4)
+    groups, most = _power(-(-n_columns // GROUP)), _power(count)
+    smallest_columns[(n_rows,)](
+        values.contiguous(), found, n_columns, count, groups, GROUP, most,
+        num_warps=max(1, groups * GROUP // COLUMNS_OF_WARP),
+    )  # fmt: skip
     return found
+
+
+def _power(number: int) -> int:
+    """The power of two that has room for so many."""
+    return 1 << (number - 1).bit_length()

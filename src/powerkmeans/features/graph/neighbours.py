@@ -57,7 +57,7 @@ def _searched(rows: Any, landmarks: Landmarks, count: int) -> Neighbours | None:
 def in_tiles(
     rows: Any, landmarks: Landmarks, count: int, xp: Any, choose: Callable[[Array, int, Any], Array] | None = None
 ) -> Neighbours:
-    """The same as written, a tile of rows at a time; ``choose`` finds the smallest values of rows faster."""
+    """The same as written, a tile of rows at a time; ``choose`` does what ``smallest`` does, but faster."""
     measure = Measure(landmarks, xp)
     step = max(1, _tile_numbers(rows, xp) // landmarks.rows.shape[0])
     n_rows = int(rows.shape[0])
@@ -81,7 +81,7 @@ def _in_tile(rows: Any, measure: Measure, count: int, choose: Callable[[Array, i
     every, more = measure.to_all(rows)
     chosen = choose(every, min(count + 1, every.shape[1]), xp)
     found = xp.take_along_axis(every, chosen, axis=1)
-    chosen, distance = _in_order(chosen, found if more is None else found + more, xp)
+    distance = xp.maximum(found if more is None else found + more, xp.zeros_like(found))
     if not hasattr(rows, "toarray"):  # of sparse rows expanded squares are all there is
         chosen, distance = _measured(rows, chosen, distance, measure)
     distance, itself = _without_itself(distance, xp)
@@ -91,23 +91,23 @@ def _in_tile(rows: Any, measure: Measure, count: int, choose: Callable[[Array, i
     return _shared(chosen[:, :count], distance, itself, xp)
 
 
-def _in_order(chosen: Array, distance: Array, xp: Any) -> tuple[Array, Array]:
-    """The nearest first."""
-    distance = xp.maximum(distance, xp.zeros_like(distance))
-    order = xp.argsort(distance, axis=1, stable=True)
-    return xp.take_along_axis(chosen, order, axis=1), xp.take_along_axis(distance, order, axis=1)
-
-
 def _measured(rows: Array, chosen: Array, distance: Array, measure: Measure) -> tuple[Array, Array]:
     """Distances by differences where expanded squares have lost too many digits."""
     xp, doubtful = measure.xp, measure.doubtful(rows, distance)
     some = xp.nonzero(doubtful)[0]
     if some.shape[0] == 0:
         return chosen, distance
-    exact = measure.to_chosen(xp.take(rows, some, axis=0), xp.take(chosen, some, axis=0))
+    those = xp.take(chosen, some, axis=0)
+    exact = measure.to_chosen(xp.take(rows, some, axis=0), those)
+    order = xp.argsort(exact, axis=1, stable=True)
     place = xp.cumulative_sum(xp.astype(doubtful, xp.int64)) - 1  # of each doubtful row among them
-    exact = xp.take(exact, xp.maximum(place, xp.zeros_like(place)), axis=0)
-    return _in_order(chosen, xp.where(doubtful[:, None], exact, distance), xp)
+    place = xp.maximum(place, xp.zeros_like(place))
+
+    def replaced(all_rows: Array, some_rows: Array) -> Array:
+        ordered = xp.take_along_axis(some_rows, order, axis=1)
+        return xp.where(doubtful[:, None], xp.take(ordered, place, axis=0), all_rows)
+
+    return replaced(chosen, those), replaced(distance, exact)
 
 
 def _without_itself(distance: Array, xp: Any) -> tuple[Array, Array]:
@@ -137,18 +137,19 @@ def _first_of_equals(chosen: Array, distance: Array, every: Array, itself: Array
 
 
 def smallest(values: Array, count: int, xp: Any) -> Array:
-    """Where the ``count`` smallest values of each row are, in any order."""
+    """Where the ``count`` smallest values of each row are, the smallest first."""
     if hasattr(xp, "topk"):  # which PyTorch has beside the standard
-        return xp.topk(values, count, dim=1, largest=False, sorted=False).indices
+        return xp.topk(values, count, dim=1, largest=False).indices
     if xp is not np:
         return xp.argsort(values, axis=1)[:, :count]
-    if values.shape[1] < 4 * _GROUPS or count > _GROUPS // 4:
-        return np.argpartition(values, count - 1, axis=1)[:, :count]
-    return _smallest_of_groups(values, count)
+    few = values.shape[1] < 4 * _GROUPS or count > _GROUPS // 4
+    chosen = np.argpartition(values, count - 1, axis=1)[:, :count] if few else _smallest_of_groups(values, count)
+    order = np.argsort(np.take_along_axis(values, chosen, axis=1), axis=1, stable=True)
+    return np.take_along_axis(chosen, order, axis=1)
 
 
 def _smallest_of_groups(values: Float64Array, count: int) -> Array:
-    """The same by groups: each of the smallest values is in one of the groups of the smallest minima."""
+    """The same in any order, by groups: each of the smallest values is in one of the groups of smallest minima."""
     size, rest = divmod(values.shape[1], _GROUPS)
     if rest:
         size += 1

@@ -85,7 +85,7 @@ class CentredWithMissed(CentredMap):
 
     def __call__(self, X: Array, xp: Any) -> Array:
         held = self.base(X, xp)
-        missed = xp.sqrt(xp.clip(1 - xp.vecdot(held, held), min=0.0))
+        missed = xp.sqrt(xp.clip(1 - xp.linalg.vecdot(held, held), min=0.0))
         features = xp.concat([held - self.mean, missed[:, None]], axis=1)
         return xp.astype(features, getattr(xp, self.dtype), copy=False) * self.scale
 

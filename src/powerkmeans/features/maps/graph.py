@@ -228,7 +228,7 @@ def embedded(found: Neighbours, loading: Array, xp: Any) -> Array:
     total = xp.zeros((found.index.shape[0], loading.shape[1]), dtype=loading.dtype, device=device_of(loading))
     for rank in range(found.index.shape[1]):
         total += found.share[:, rank][:, None] * xp.take(loading, found.index[:, rank], axis=0)
-    length = xp.sqrt(xp.vecdot(total, total))[:, None]
+    length = xp.sqrt(xp.linalg.vecdot(total, total))[:, None]
     return total / xp.where(length == 0, xp.ones_like(length), length)
 
 
