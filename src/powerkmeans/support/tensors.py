@@ -14,6 +14,8 @@ from powerkmeans.support.install import needed
 _OTHERS = ("numpy", "pyarrow")
 # what stands for every card of a machine
 ALL_CARDS = "cuda:*"
+# what goes on where kernels don't
+PLAIN = "TorchOptions(kernel='torch') takes PyTorch's functions alone, which are slower."
 # what DLPack calls the memory of the processor
 _PROCESSOR = 1
 

@@ -25,7 +25,7 @@ from powerkmeans.features.pairs import as_dense
 from powerkmeans.sources.tensors import SentSource, TensorSource
 from powerkmeans.support.install import needed
 from powerkmeans.support.memory import GIB, can_keep
-from powerkmeans.support.tensors import open_device, torch_module
+from powerkmeans.support.tensors import PLAIN, open_device, torch_module
 from powerkmeans.types import Array, Block, Blocks, FeatureMap, P, Pass, T, Views
 
 # bytes of a block on a card: launches are few, and what a pass makes of a block is still small beside all rows
@@ -38,6 +38,8 @@ HOST_ARRAYS = (np.ndarray, csr_array, csr_matrix)
 # a processor, and for both in versions that have no such; a card's library has no products of bfloat16 here
 _SWITCHES = {"float32": ("ieee", "ieee"), "tf32": ("tf32", "tf32"), "bfloat16": ("tf32", "bf16")}
 _OLD_SWITCH = {"float32": "highest", "tf32": "high", "bfloat16": "medium"}
+# what Triton says where its kernels can't be launched for want of one
+_NO_COMPILER = "find C compiler"
 
 
 class Torch:
@@ -187,11 +189,18 @@ class Torch:
         with quiet, self.current(), self._torch.no_grad(), self._explained():
             yield
 
+    @cached_property
+    def _refused(self) -> tuple[type[Exception], ...]:
+        """What Triton raises where it can't compile a kernel for this card, or the card can't run it."""
+        return (needed("triton.errors", "gpu").TritonError,) if self.planes else ()
+
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Say what takes less memory where a card has run out of it."""
+        """Say what takes less memory where a card has run out of it, and what does without kernels."""
         try:
             yield
+        except self._refused as error:
+            raise RuntimeError(f"Triton has no kernel for the device '{self.device}': {error}. {PLAIN}") from error
         except self._torch.OutOfMemoryError as error:
             raise MemoryError(
                 f"The device '{self.device}' has no memory left. Features of all rows are kept there within a "
@@ -199,6 +208,10 @@ class Torch:
                 "for none. Rows need not be there: arrays of NumPy and open_source(...) are sent block by block "
                 f"with engine=TorchOptions(...). PyTorch says: {error}"
             ) from error
+        except RuntimeError as error:
+            if _NO_COMPILER not in str(error):
+                raise
+            raise RuntimeError(f"Triton needs a C compiler to launch kernels: install gcc. {PLAIN}") from error
 
     @contextmanager
     def products(self) -> Iterator[None]:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from powerkmeans.compute.triton.planes import PlaneBlocks, Storage
+from powerkmeans.compute.triton.shapes import Shape
 from powerkmeans.objective.block import PassInput
 from powerkmeans.support.install import needed
 from powerkmeans.support.tensors import torch_module
@@ -33,15 +34,6 @@ HALF_TOP, HALF_SPREAD = 15, 14
 def rows_per_sum(parts: int) -> int:
     """The same where sums are many, and to write them takes its time."""
     return parts * ROWS_PER_SUM[parts]
-
-
-class Shape(NamedTuple):
-    """How a kernel is laid out: rows of a tile, warps, tiles on their way at once, programs for each processor."""
-
-    rows: int
-    warps: int
-    stages: int
-    programs: int = 1
 
 
 @dataclass(frozen=True)

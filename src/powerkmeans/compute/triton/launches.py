@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from functools import partial
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -14,7 +16,6 @@ from powerkmeans.compute.triton.given import (
     SMALLEST_TILE,
     Given,
     RawSums,
-    Shape,
     added,
     descriptor,
     flags,
@@ -24,7 +25,8 @@ from powerkmeans.compute.triton.given import (
     slots_for,
 )
 from powerkmeans.compute.triton.planes import split
-from powerkmeans.support.tensors import torch_module
+from powerkmeans.compute.triton.shapes import Shape, Shapes, launch
+from powerkmeans.support.tensors import PLAIN, torch_module
 from powerkmeans.types import Float64Array, PassStatistics
 
 # numbers of centroids that a kernel by rows keeps sums of on the chip; columns and clusters of one by clusters;
@@ -73,11 +75,28 @@ def _statistics(given: Given, sums: RawSums) -> PassStatistics:
 
 
 def _sums(given: Given, careful: bool) -> RawSums:
+    found = _fused(given, careful) if given.plain else None
+    found = _staged(given, careful) if found is None else found
+    if found is None:
+        raise RuntimeError(
+            f"The device '{given.held.planes.device}' has too little shared memory for any kernel that makes a "
+            f"pass: {PLAIN}"
+        )
+    return found
+
+
+def _fused(given: Given, careful: bool) -> RawSums | None:
+    """The sums by one kernel; None where there is none for such a pass, or the card has no room for it."""
     columns = padded(int(given.held.planes.shape[2]))
-    if given.plain and columns <= FUSED_COLUMNS and columns * given.clusters <= FUSED_NUMBERS:
+    if columns <= FUSED_COLUMNS and columns * given.clusters <= FUSED_NUMBERS:
         return _by_rows(given, careful)
     few = columns <= FUSED_COLUMNS and given.n_clusters <= FUSED_CLUSTERS
-    return _by_clusters(given) if given.plain and few and not careful else _staged(given, careful)
+    return _by_clusters(given) if few and not careful else None
+
+
+def _compiled(given: Given, kernel: str, columns: int, clusters: int, equations: tuple[Any, ...]) -> Hashable:
+    """All that the compiled form of a kernel hangs on, but for its shape."""
+    return given.held.planes.device, kernel, columns, clusters, given.parts, given.held.storage.kind, equations
 
 
 def _by_rows_shape(columns: int, clusters: int, parts: int) -> Shape:
@@ -88,16 +107,23 @@ def _by_rows_shape(columns: int, clusters: int, parts: int) -> Shape:
     return Shape(64, 4, 3, 1 if columns * parts > 256 else 2)
 
 
-def _by_rows(given: Given, careful: bool) -> RawSums:
+def _by_rows(given: Given, careful: bool) -> RawSums | None:
+    columns, clusters = padded(int(given.held.planes.shape[2])), given.clusters
+    equations = (*flags(given.inputs, given.parts), careful)
+    return launch(
+        _compiled(given, "by rows", columns, clusters, equations),
+        _by_rows_shape(columns, clusters, given.parts),
+        partial(_rows_summed, given, columns, equations),
+    )
+
+
+def _rows_summed(given: Given, columns: int, equations: tuple[bool | int, ...], shape: Shape) -> RawSums:
     from powerkmeans.compute.triton.fused import pass_by_rows  # noqa: PLC0415 - compiled on the way
 
     held, clusters = given.held, given.clusters
     parts, n_rows, width = held.planes.shape
-    columns = padded(width)
-    shape = _by_rows_shape(columns, clusters, parts)
     slots = slots_for(held.planes, known.ROWS_PER_SUM[parts], shape, columns, clusters)
     desk = _desk(given, shape, (columns, clusters * parts))
-    equations = (*flags(given.inputs, parts), careful)
 
     def work() -> Any:
         _split(given, desk, 1, parts, clusters * parts)
@@ -117,7 +143,8 @@ def _desk(given: Given, shape: Shape, *points: tuple[int, int]) -> Desk:
     """Centroids and numbers of a pass over one view on their desk, with a table and tiles of these shapes."""
     held, torch = given.held, torch_module()
     table, tile = points[0], points[-1]
-    if (table, given.n_clusters) not in held.desks:
+    key = table, shape, given.n_clusters
+    if key not in held.desks:
         width, single = int(held.planes.shape[2]), torch.float32
         desk = Desk(
             held.planes.device, Table(table, held.planes.dtype), Table((given.n_clusters,), single),
@@ -127,8 +154,8 @@ def _desk(given: Given, shape: Shape, *points: tuple[int, int]) -> Desk:
             descriptor(held.planes.view(-1, width), shape.rows, padded(width)), descriptor(desk.there[0], *tile),
             descriptor(held.norms[0], shape.rows), descriptor(held.weight, shape.rows),
         )  # fmt: skip
-        held.desks[table, given.n_clusters] = desk
-    desk = cast(Desk, held.desks[table, given.n_clusters])
+        held.desks[key] = desk
+    desk = cast(Desk, held.desks[key])
     given.write_centers(desk.here[3])
     desk.here[2][:] = given.numbers
     return desk
@@ -151,15 +178,25 @@ def _by_clusters_shape(clusters: int, parts: int) -> Shape:
     return Shape(64, 8, 3) if parts == 1 else Shape(32, 8, 3)
 
 
-def _by_clusters(given: Given) -> RawSums:
+def _by_clusters(given: Given) -> RawSums | None:
+    columns, clusters = padded(int(given.held.planes.shape[2])), padded(given.n_clusters, SMALLEST_HEIGHT)
+    equations = flags(given.inputs, given.parts)
+    return launch(
+        _compiled(given, "by clusters", columns, clusters, equations),
+        _by_clusters_shape(clusters, given.parts),
+        partial(_clusters_summed, given, columns, clusters, equations),
+    )
+
+
+def _clusters_summed(
+    given: Given, columns: int, clusters: int, equations: tuple[bool | int, ...], shape: Shape
+) -> RawSums:
     from powerkmeans.compute.triton.fused import pass_by_clusters  # noqa: PLC0415 - compiled on the way
 
-    held, clusters = given.held, padded(given.n_clusters, SMALLEST_HEIGHT)
-    parts, n_rows, width = held.planes.shape
-    columns, shape = padded(width), _by_clusters_shape(clusters, parts)
+    held = given.held
+    parts, n_rows, _ = held.planes.shape
     slots = slots_for(held.planes, rows_per_sum(parts), shape, columns, clusters)
     desk = _desk(given, shape, (parts * clusters, columns), (clusters, columns))
-    equations = flags(given.inputs, parts)
 
     def work() -> Any:
         _split(given, desk, clusters * columns, columns, 1)
@@ -175,15 +212,13 @@ def _by_clusters(given: Given) -> RawSums:
     return from_tally(moment.reshape(clusters, columns), tally, given.n_clusters)
 
 
-def _staged_shapes(clusters: int, width: int) -> tuple[Shape, int, Shape, int]:
-    """The shapes of both kernels, and how many columns each takes at once."""
-    wide = min(256, padded(width))
-    if clusters <= 128:
-        return Shape(64, 4, 2), min(64, wide), Shape(64, 8, 2), wide
+def _staged_shapes(clusters: int, width: int) -> tuple[Shapes, int]:
+    """The shapes of both kernels, and how many columns the first takes at once."""
+    wide, second = min(256, padded(width)), Shape(64, 8, 2)
     if clusters <= 256:
-        return Shape(64, 8, 2), min(64, wide), Shape(64, 8, 2), wide
+        return Shapes(Shape(64, 4 if clusters <= 128 else 8, 2), second, wide), min(64, wide)
     rows, narrow = (64, 32) if clusters <= 512 else (32, 16)
-    return Shape(rows, 8, 1), min(narrow, wide), Shape(64, 8, 2), wide
+    return Shapes(Shape(rows, 8, 1), second, wide), min(narrow, wide)
 
 
 class ViewTables(NamedTuple):
@@ -212,12 +247,23 @@ def _view_tables(given: Given, pieces: Any, narrow: int) -> ViewTables:
     return ViewTables(*numbers, points.view(-1, given.clusters), height)
 
 
-def _staged(given: Given, careful: bool) -> RawSums:
+def _staged(given: Given, careful: bool) -> RawSums | None:
+    shapes, narrow = _staged_shapes(given.clusters, int(given.held.planes.shape[2]))
+    views = given.held.covers is not None, given.n_views > 1
+    equations = (*flags(given.inputs, given.parts), careful, *views)
+    return launch(
+        _compiled(given, "staged", shapes.columns, given.clusters, equations),
+        shapes,
+        partial(_staged_summed, given, narrow, equations),
+    )
+
+
+def _staged_summed(given: Given, narrow: int, equations: tuple[bool | int, ...], shapes: Shapes) -> RawSums:
     from powerkmeans.compute.triton.staged import pulled_rows, row_pulls  # noqa: PLC0415 - compiled on the way
 
     held, torch, clusters, n_views = given.held, torch_module(), given.clusters, given.n_views
     parts, n_rows, width = held.planes.shape
-    first, narrow, second, wide = _staged_shapes(clusters, width)
+    first, second, wide = shapes
     height, per_sum = -(-width // wide) * wide, rows_per_sum(2)
     count = min(PULLS_AT_ONCE // clusters, -(-n_rows // per_sum) * per_sum)
     shares, tile = -(-count // per_sum), min(128, clusters)
@@ -241,8 +287,7 @@ def _staged(given: Given, careful: bool) -> RawSums:
             descriptor(flat, first.rows, narrow), descriptor(points, narrow, clusters),
             held.planes, held.norms, held.weight, covers, centers, squares, ranges, view_numbers, numbers,
             pulled, tallies, start, min(start + count, n_rows), n_rows, count, width,
-            tables.height, n_views, given.n_clusters, *flags(given.inputs, parts),
-            careful, held.covers is not None, n_views > 1, parts,
+            tables.height, n_views, given.n_clusters, *equations, parts,
             given.kind, first.rows, narrow, clusters, first.stages, given.emulated, num_warps=first.warps,
         )  # fmt: skip
         pulled_rows[(height // wide, clusters // tile, shares)](

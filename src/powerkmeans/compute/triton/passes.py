@@ -15,14 +15,24 @@ from powerkmeans.compute.triton.raw import RawRows, raw_rows, run_raw
 from powerkmeans.compute.triton.search import CardSearch
 from powerkmeans.objective.block import PassInput, block_statistics
 from powerkmeans.objective.membership import Fuzzy, Possibilistic
+from powerkmeans.support.tensors import torch_module
 from powerkmeans.types import Engine, FeatureMap, PassStatistics
 
 _MEMBERSHIPS = (Fuzzy, Possibilistic)
 
 
+# the first generation of NVIDIA's cards whose tensor cores take both kinds of planes
+_OLDEST = (8, 0)
+# what kernels are written with beside the language: versions of Triton before it have none of them
+_TOOLS = "triton.tools.tensor_descriptor"
+
+
 def available(device: Any) -> bool:
-    """Whether kernels run on a device: a card, where Triton is installed."""
-    return device.type == "cuda" and find_spec("triton") is not None
+    """Whether kernels run on a device: a card of NVIDIA that is not too old, where Triton is not either."""
+    torch = torch_module()
+    if device.type != "cuda" or torch.version.hip is not None or find_spec("triton") is None:
+        return False
+    return bool(torch.cuda.get_device_capability(device) >= _OLDEST) and find_spec(_TOOLS) is not None
 
 
 @dataclass(frozen=True)
@@ -42,7 +52,7 @@ class TritonPass:
     def run(self, engine: Engine, inputs: PassInput) -> PassStatistics:
         held = _held(engine)
         assert isinstance(held, PlaneBlocks)
-        with self.executor.current():
+        with self.executor.working():
             return run(Given(inputs, held))
 
     def answered(self, engine: Engine, function: Any, inputs: PassInput) -> None:
@@ -84,7 +94,7 @@ class RawPass:
     def run(self, engine: Engine, inputs: PassInput) -> PassStatistics:
         rows = self.known[-1]
         assert rows is not None
-        with self.executor.current():
+        with self.executor.working():
             sums = run_raw(rows, inputs)
         return engine.fold(block_statistics, inputs) if sums is None else sums
 

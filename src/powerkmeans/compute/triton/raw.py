@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -15,7 +16,6 @@ from powerkmeans.compute.triton.given import (
     PRODUCT_ROUNDING,
     SMALLEST_TILE,
     RawSums,
-    Shape,
     added,
     descriptor,
     exponents,
@@ -27,6 +27,7 @@ from powerkmeans.compute.triton.given import (
     weight_scale,
 )
 from powerkmeans.compute.triton.planes import Storage, split
+from powerkmeans.compute.triton.shapes import Shape, launch
 from powerkmeans.features.maps.centred import CentredMap
 from powerkmeans.objective.block import PassInput
 from powerkmeans.sources.tensors import SentSource, TensorSource
@@ -131,20 +132,21 @@ def _split_double(values: Array) -> Array:
 
 
 def run_raw(raw: RawRows, inputs: PassInput) -> PassStatistics | None:
-    """The sums of a pass; None where distances lost their digits."""
-    sums = _sums(raw, inputs)
-    return None if sums.doubt > 0 else _statistics(raw, inputs, sums)
+    """The sums of a pass; None where distances lost their digits, and on a card without room for the kernel."""
+    equations, sizes = flags(inputs, raw.storage.parts), (*raw.waves.shape, raw.storage)
+    compiled = raw.rows.device, "from raw rows", *sizes, equations
+    sums = launch(compiled, SHAPE[raw.storage.parts], partial(_sums, raw, inputs, equations))
+    return None if sums is None or sums.doubt > 0 else _statistics(raw, inputs, sums)
 
 
-def _sums(raw: RawRows, inputs: PassInput) -> RawSums:
+def _sums(raw: RawRows, inputs: PassInput, equations: tuple[bool | int, ...], shape: Shape) -> RawSums:
     from powerkmeans.compute.triton.fourier import pass_from_raw  # noqa: PLC0415 - compiled on the way
 
-    (n_rows, _), parts, shape = raw.rows.shape, raw.storage.parts, SHAPE[raw.storage.parts]
+    n_rows, parts = int(raw.rows.shape[0]), raw.storage.parts
     waves, width = int(raw.waves.shape[1]), int(raw.shift.shape[0])
     slots = slots_for(raw.rows, ROWS_PER_SUM[parts], shape, 2 * waves, SMALLEST_TILE)
     desk = _written(raw, inputs, waves)
     points, squares, numbers = desk.there
-    equations = flags(inputs, parts)
 
     def work() -> Any:
         table = slots.table(raw.rows.device)
