@@ -12,7 +12,8 @@ sweep : drawn shapes of every kind, and rows as they may lie in memory, against 
 views : a pass over three views, whole and with three tenths of them missing, beside PyTorch's functions
 raw : a pass from raw rows whose Fourier features are made inside, and the memory that it takes beside the rows
 limits : more than 2^31 numbers, and more than 2^25 rows in one cluster, counted
-fits : a whole default fit and predict from host memory, beside flash-kmeans (best of ten) and a tenth on the CPU
+fits : a whole default fit and predict from host memory, beside flash-kmeans (best of ten) and a tenth on the CPU,
+    with the library for its ``cpu_target`` if one is compiled (python -m powerkmeans.compute.native)
 bits : twenty fits with one seed, and labels against those of the CPU
 stream : a pass over rows that stay in host memory, a memory map and a Parquet file, beside one over rows on the
     card and the time that sending them takes; whether the sums have the same bits
@@ -41,6 +42,7 @@ from powerkmeans import KernelPowerKMeans, open_source
 from powerkmeans.compute.engine import open_engine
 from powerkmeans.compute.executors.several import Several
 from powerkmeans.compute.executors.torch import Torch
+from powerkmeans.compute.native.library import find_target
 from powerkmeans.compute.passes import choose_pass, run_pass
 from powerkmeans.compute.rows import RowEngine
 from powerkmeans.compute.triton import launches
@@ -396,8 +398,8 @@ def _fits(torch: Any, n: int) -> Iterator[dict[str, Any]]:
     host = rows.cpu().numpy()
     kinds = {"default": {}, "identity": {"feature_map": "identity"}, "rff": {"feature_map": "rff"}}
     for name, settings in kinds.items():
-        # kernels are compiled before anything is timed
-        KernelPowerKMeans(k, random_state=1, engine=TorchOptions("cuda"), **settings).fit(host[:20_000])
+        for engine in (TorchOptions("cuda"), "auto"):  # kernels are compiled before anything is timed
+            KernelPowerKMeans(k, random_state=1, engine=engine, **settings).fit(host[:20_000])
         torch.cuda.reset_peak_memory_stats()
         model = KernelPowerKMeans(k, random_state=0, engine=TorchOptions("cuda"), **settings)
         seconds, _ = _timed(lambda model=model: model.fit(host), torch)
@@ -408,8 +410,9 @@ def _fits(torch: Any, n: int) -> Iterator[dict[str, Any]]:
         cpu, _ = _timed(lambda tenth=tenth: tenth.fit(host[: n // 10]), torch)
         yield {
             "method": name, "n": n, "d": d, "k": k, "fit_s": seconds, "fit_tensor_s": on_card, "predict_s": answer,
-            "cpu_tenth_s": cpu, "hard_cost": _hard_cost(rows, model.labels_, k, torch),
-            "iterations": model.n_iter_, "peak_over_input": peak / host.nbytes,
+            "cpu_tenth_s": cpu, "cpu_target": find_target(),
+            "hard_cost": _hard_cost(rows, model.labels_, k, torch), "iterations": model.n_iter_,
+            "peak_over_input": peak / host.nbytes,
         }  # fmt: skip
     if find_spec("flash_kmeans") is not None:
         yield _flash_fit(rows, k, torch)

@@ -125,9 +125,9 @@ def passed(case: Case, device: str = "cuda") -> dict[str, Any]:
     worst = cancelled = 0.0
     for centers in [_centers(features, case, rng) for _ in range(2)] * ROUNDS:
         inputs, exact = (_inputs(case, centers, splits, t) for t in (np.dtype(kind), np.dtype(np.float64)))
-        wanted = block_statistics(_block(features, splits, weight, present), exact)
-        found = run_pass(engine, inputs, block_statistics)
-        worst = _larger(worst, _off(found, wanted, features))
+        block = _block(features, splits, weight, present)
+        wanted, found = block_statistics(block, exact), run_pass(engine, inputs, block_statistics)
+        worst = _larger(worst, _off(found, wanted, features, _tied(block, centers, case)))
         cancelled = _larger(cancelled, _norm(found.moment - wanted.moment) / max(_norm(wanted.moment), 1e-30))
     code = choose_pass(engine, inputs)
     return {
@@ -208,12 +208,30 @@ def _larger(one: float, other: float) -> float:
     return max(one, other) if math.isfinite(other) else math.inf
 
 
-def _off(found: Any, wanted: Any, features: Array) -> float:
+def _tied(block: Block, centers: Array, case: Case) -> float:
+    """The weight of rows whose two nearest centroids are alike to rounding, and which may count for either."""
+    if case.k == 1:
+        return 0.0
+    starts = np.cumsum([0, *(view.shape[1] for view in block.views)])
+    there = np.ones((len(block.views), case.n)) if block.present is None else block.present
+    distance, scale = np.zeros((case.n, case.k)), np.zeros(case.n)
+    for view, norm, seen, start in zip(block.views, block.squared_norms, there, starts, strict=False):
+        points = centers[:, start : start + view.shape[1]]
+        squares = np.vecdot(points, points)
+        distance += seen[:, None] * (norm[:, None] + squares - 2 * view @ points.T)
+        scale += seen * (norm + squares.max())
+    nearest, next_one = np.partition(distance, 1, axis=1)[:, :2].T
+    return float(np.sum(block.weight[next_one - nearest <= ALLOWED[case.precision] * scale]))
+
+
+def _off(found: Any, wanted: Any, features: Array, tied: float) -> float:
     """The largest error of any sum, as a share of the masses times what is summed."""
     size = float(np.sum(np.abs(wanted.mass)) * max(1.0, float(np.max(np.abs(features)))))
-    pairs = [(np.asarray(getattr(found, name)), np.asarray(getattr(wanted, name))) for name in SUMS]
-    errors = [float(np.max(np.abs(a - b))) / max(size, float(np.max(np.abs(b)))) for a, b in pairs]
-    return max(errors) if all(map(math.isfinite, errors)) else math.inf
+    pairs = {name: (np.asarray(getattr(found, name)), np.asarray(getattr(wanted, name))) for name in SUMS}
+    errors = {name: float(np.max(np.abs(a - b))) for name, (a, b) in pairs.items()}
+    errors["sizes"] = max(0.0, errors["sizes"] - tied)
+    shares = [error / max(size, float(np.max(np.abs(pairs[name][1])))) for name, error in errors.items()]
+    return max(shares) if all(map(math.isfinite, shares)) else math.inf
 
 
 def _norm(values: Array) -> float:

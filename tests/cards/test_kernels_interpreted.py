@@ -111,6 +111,24 @@ def test_every_way_gives_the_sums_in_every_precision(precision, way, membership,
     assert taken
 
 
+@pytest.mark.parametrize("way", list(WAYS))
+@pytest.mark.parametrize("membership", [Fuzzy(), Possibilistic()], ids=["fuzzy", "possibilistic"])
+@pytest.mark.parametrize("s", [-math.inf, -4.0, -0.3])
+def test_a_row_and_a_centroid_at_the_origin(way, membership, s, monkeypatch):
+    """Their distance is zero, and no share of the row's length tells that."""
+    for name, value in WAYS[way].items():
+        monkeypatch.setattr(launches, name, value)
+    rows, weight, _ = problem_of(3, 80, [12], 4, membership, s)
+    rows[::7] = 0
+    centers = np.concatenate([np.zeros((1, 12)), rows[1:4]]) * 1.5
+    problem = Problem(membership, (0, 12), np.array([12.0]), np.ones(1))
+    inputs, exact = (
+        prepare(Parameters(centers, np.ones(1)), s, problem, np.dtype(t)) for t in (np.float32, np.float64)
+    )
+    held = held_as(rows, weight, "float32")
+    check(passed(held, inputs), *expected(held, exact), "float32")
+
+
 @pytest.mark.parametrize("precision", list(STORAGE))
 @pytest.mark.parametrize("membership", [Fuzzy(), Possibilistic()], ids=["fuzzy", "possibilistic"])
 @pytest.mark.parametrize("missing", [False, True], ids=["whole", "missing"])

@@ -61,6 +61,7 @@ def pass_from_raw(
     w0, w1, a, b = waves.load([0, 0]), waves.load([WIDTH, 0]), points.load([0, 0]), points.load([WAVES, 0])
     center_norm = length + norms_of(center_norms, n_clusters, CLUSTERS)
     n_tiles, step = tl.cdiv(n_rows, ROWS), tl.num_programs(0)
+    nil = tl.zeros((WAVES, PARTS * CLUSTERS), tl.float32)
     for first in tl.range(program, n_tiles, step * FLUSH):
         sines, cosines = tl.zeros((WAVES, CLUSTERS), tl.float32), tl.zeros((WAVES, CLUSTERS), tl.float32)
         none, nothing = tl.zeros((ROWS, CLUSTERS), tl.float32), tl.zeros((ROWS,), tl.float32)
@@ -87,11 +88,13 @@ def pass_from_raw(
             scatter += pull * distance
             if PARTS == 2:
                 g0, g1 = in_parts(pull, KIND, EMULATED)
+                g = tl.reshape(tl.join(g0, g1), (ROWS, PARTS * CLUSTERS))
             else:
-                g0, pull = rounded(pull, KIND, EMULATED)
-                g1 = g0
-            sines = products(tl.trans(s0), tl.trans(s1), g0, g1, sines, PARTS, PARTS, EMULATED)
-            cosines = products(tl.trans(q0), tl.trans(q1), g0, g1, cosines, PARTS, PARTS, EMULATED)
+                g, pull = rounded(pull, KIND, EMULATED)
+            pair = products(tl.trans(s0), tl.trans(s1), g, g, nil, PARTS, 1, EMULATED)
+            sines += added_parts(pair, PARTS, WAVES, CLUSTERS)
+            pair = products(tl.trans(q0), tl.trans(q1), g, g, nil, PARTS, 1, EMULATED)
+            cosines += added_parts(pair, PARTS, WAVES, CLUSTERS)
             mass += pull
             if BOUNDED:
                 residue += residual

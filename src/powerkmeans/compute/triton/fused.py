@@ -114,7 +114,8 @@ def pass_by_clusters(
     valid = (cluster < n_clusters)[:, None]
     c0 = points.load([0, 0])
     c1 = points.load([CLUSTERS, 0]) if PARTS == 2 else c0
-    center_norm = norms_of(center_norms, n_clusters, CLUSTERS)
+    # a distance below this is one that has lost its digits, but for a row and a centroid at the origin
+    center_norm = tl.maximum(norms_of(center_norms, n_clusters, CLUSTERS), SMALLEST_NORMAL)
     n_tiles, step = tl.cdiv(n_rows, ROWS), tl.num_programs(0)
     for first in tl.range(program, n_tiles, step * FLUSH):
         moment = tl.zeros((CLUSTERS, COLUMNS), tl.float32)
@@ -126,7 +127,7 @@ def pass_by_clusters(
             x1 = tiles.load([n_rows + tile * ROWS, 0]) if PARTS == 2 else x0
             inner = tl.zeros((CLUSTERS, ROWS), tl.float32)
             inner = all_products(c0, c1, tl.trans(x0), tl.trans(x1), inner, PARTS, EMULATED)
-            distance = tl.maximum((norm[None, :] + center_norm[:, None]) - 2.0 * inner, SMALLEST_NORMAL)
+            distance = (norm[None, :] + center_norm[:, None]) - 2.0 * inner
             nearest = tl.min(distance, 0)
             doubt = tl.maximum(doubt, tl.max(near_bound * norm - nearest, 0))
             hard += tl.sum(nearest * weight, 0)

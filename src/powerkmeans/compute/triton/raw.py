@@ -38,9 +38,9 @@ from powerkmeans.types import Array, Engine, Float64Array, PassStatistics
 # columns, frequencies and clusters of a tile
 MOST_COLUMNS, MOST_WAVES, MOST_CLUSTERS = 128, 128, SMALLEST_TILE
 SHAPE = {1: Shape(64, 4, 3, 2), 2: Shape(64, 4, 2, 2)}
-# rows that tensor cores add up, by the number of parts: features that are not centred sum to many times what is
-# left of them, and with it grows what is rounded down
-ROWS_PER_SUM = {1: 2**13, 2: 2**9}
+# rows that single precision adds up; tensor cores, which round down, add those of a tile where numbers are in two
+# parts: features that are not centred sum to many times what is left of them, and with it grows what is rounded
+ROWS_PER_SUM = 2**13
 # frequencies are in two parts, whatever the features are
 _IN_PARTS = Storage(2, "bfloat16")
 
@@ -144,7 +144,7 @@ def _sums(raw: RawRows, inputs: PassInput, equations: tuple[bool | int, ...], sh
 
     n_rows, parts = int(raw.rows.shape[0]), raw.storage.parts
     waves, width = int(raw.waves.shape[1]), int(raw.shift.shape[0])
-    slots = slots_for(raw.rows, ROWS_PER_SUM[parts], shape, 2 * waves, SMALLEST_TILE)
+    slots = slots_for(raw.rows, ROWS_PER_SUM, shape, 2 * waves, SMALLEST_TILE)
     desk = _written(raw, inputs, waves)
     points, squares, numbers = desk.there
 
