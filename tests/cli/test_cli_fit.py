@@ -9,8 +9,10 @@ from command_helpers import ANNEAL_FACTOR, LANDMARKS, K, N, ids, leftovers, read
 
 import powerkmeans
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
+from powerkmeans.cli.actions import estimate as estimates
 from powerkmeans.cli.actions.estimate import Probe, _seconds, _work_bytes
 from powerkmeans.cli.loading import load_prepared
+from powerkmeans.cli.memory import size
 from powerkmeans.fitting.task import SAMPLE_BYTES
 from powerkmeans.metrics import clustering_accuracy
 from powerkmeans.support.memory import SPARE_BYTES
@@ -233,6 +235,17 @@ def test_a_dry_run_reckons_with_a_graph_that_maps_rows_once_and_ties_all_landmar
     assert passes == pytest.approx(
         {("graph", True): 1, ("graph", False): 8, ("nystroem", True): 8, ("nystroem", False): 8}
     )
+
+
+def test_a_dry_run_tells_of_a_temporary_file(run, table, monkeypatch):
+    command = ("fit", table, "--id", "id", "-k", K, "--feature-map", "graph", "--dry-run")
+    assert run(*command, "--json").json["file_bytes"] == 0
+    monkeypatch.setattr(estimates, "kept_here", lambda n_bytes, choice: False)
+    width = run(*command, "--json").json["file_bytes"] / (N * 8)
+    assert width in (K, K + 1)
+    assert f"disk    {size(N * int(width) * 8)} in a temporary file, while it runs" in run(*command).out
+    monkeypatch.setattr(estimates, "folder_aside", lambda *given: None)
+    assert run(*command, "--json").json["file_bytes"] == 0
 
 
 @pytest.mark.parametrize(

@@ -46,10 +46,12 @@ class NumpyOptions:
         Bytes for everything that a fit takes beside the rows themselves. Features, squared lengths and labels of
         all rows are kept if they leave room for the rest, for which 384 MiB, or half of a smaller budget, are set
         aside: a sample of the rows and its features, landmarks, and what threads work on. If they do not, or if
-        the machine or container has less free, features are computed anew in every pass. The rest has bounds
-        but no switch: a budget of less than some 400 MB may be exceeded, as may any by rows of thousands of
-        columns or by dozens of threads (``python -m benchmarks.memory`` measures it). Exact kernel matrices are
-        always kept: there is an error if they do not fit in memory.
+        the machine or container has less free, features are computed anew in every pass; but those of a graph,
+        which are few and take long, go to a temporary file without a name, if the disk has twice the room and the
+        budget is not 0. It lies where ``TMPDIR`` says, else in ``/var/tmp``, and ends with the fit. The rest has
+        bounds but no switch: a budget of less than some 400 MB may be exceeded, as may any by rows of thousands
+        of columns or by dozens of threads (``python -m benchmarks.memory`` measures it). Exact kernel matrices
+        are always kept: there is an error if they do not fit in memory.
     kernel : {"auto", "numpy", "compiled"}, default="auto"
         What computes the sums of a block: NumPy, or the compiled library, which is several times faster.
         ``"auto"`` takes the compiled one if it is installed.
@@ -201,6 +203,11 @@ def kept_here(n_bytes: int, choice: object) -> bool:
     """Whether so many bytes may be kept in the memory of this machine, within the budget that ``choice`` has."""
     budget = engine_options(choice).memory_budget
     return can_keep(n_bytes, GIB if budget is None else budget)
+
+
+def keeps_files(choice: object) -> bool:
+    """Whether features that memory has no room for may go to a file: a budget of nothing keeps nothing."""
+    return engine_options(choice).memory_budget != 0
 
 
 def dask_options(choice: object) -> DaskOptions:

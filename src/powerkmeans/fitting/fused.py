@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerkmeans.compute.engine import open_engine
-from powerkmeans.compute.options import kept_here
+from powerkmeans.compute.options import keeps_files, kept_here
 from powerkmeans.compute.rows import kept_bytes
 from powerkmeans.features.maps.base import BaseMap
 from powerkmeans.features.maps.centred import make_centred
@@ -24,6 +25,7 @@ from powerkmeans.fitting.samples import draw_samples, split_sample
 from powerkmeans.fitting.scatter import check_range, check_scatter, check_weighted, is_flat
 from powerkmeans.inputs.settings import Settings, ViewSettings
 from powerkmeans.sources import join_views
+from powerkmeans.sources.scratch import scratch_folder, written_aside
 from powerkmeans.support.draws import affordable_rows, stream, subsample
 from powerkmeans.types import Array, Block, Engine, Float64Array, RowSample, Views
 
@@ -43,7 +45,7 @@ def prepare_fused(views: Views, chosen: tuple[ViewSettings, ...], settings: Sett
     with told_part("graph built"):
         (base,) = make_maps(joined, (sample,), (None,), chosen, settings, seed)
     mapped = _way(rows, base, settings)
-    if mapped is not _mapped_in_passes:
+    if mapped in (_stored, _stored_there):
         sample = sample._replace(views=())  # their features take the place of the rows, and these are in the way
     with told_part(ROWS_MAPPED):
         prepared = mapped(rows, base, sample, settings)
@@ -75,11 +77,16 @@ def _varies(name: str, sample: RowSample, dtype: np.dtype[Any]) -> bool:
 def _way(
     rows: Engine, base: BaseMap, settings: Settings
 ) -> Callable[[Engine, BaseMap, RowSample, Settings], Prepared]:
-    """How rows are mapped: once if there is room for all features; a device has a centred copy besides."""
+    """How rows are mapped: once if there is room for all features, in memory or else in a file.
+
+    A device has a centred copy besides.
+    """
     needed = kept_bytes(rows.n_samples, base.n_outputs, 1, rows.dtype.itemsize)
     if rows.on_device:
         return _stored_there if rows.room_for(2 * needed) else _mapped_in_passes
-    return _stored if not rows.elsewhere and kept_here(needed, settings.engine) else _mapped_in_passes
+    if rows.elsewhere:
+        return _mapped_in_passes
+    return _stored if kept_here(needed, settings.engine) else _stored_aside
 
 
 def _stored(rows: Engine, base: BaseMap, sample: RowSample, settings: Settings) -> Prepared:
@@ -107,7 +114,33 @@ def _stored(rows: Engine, base: BaseMap, sample: RowSample, settings: Settings) 
 
 def _stored_there(rows: Engine, base: BaseMap, sample: RowSample, settings: Settings) -> Prepared:
     """Features of all rows in place of the rows, where a device has them."""
-    features = rows.with_features((base.before_centring(rows.dtype),), keep=False).table(_features, None)
+    plain = rows.with_features((base.before_centring(rows.dtype),), keep=False)
+    return _in_place_of_rows(plain.table(_features, None), rows, base, sample, settings)
+
+
+def _stored_aside(rows: Engine, base: BaseMap, sample: RowSample, settings: Settings) -> Prepared:
+    """The same in a temporary file, if there may be one and the disk takes it: to read them is much quicker."""
+    shape = rows.n_samples, base.n_outputs
+    folder = folder_aside(shape, rows.dtype, settings.engine)
+    if folder is None:
+        return _mapped_in_passes(rows, base, sample, settings)
+    plain = rows.with_features((base.before_centring(rows.dtype),), keep=False)
+    with closing(plain.map_blocks(_features, None)) as parts:
+        features = written_aside(parts, shape, rows.dtype, folder)
+    if features is None:
+        return _mapped_in_passes(rows, base, sample, settings)
+    return _in_place_of_rows(features, rows, base, sample, settings)
+
+
+def folder_aside(shape: tuple[int, int], dtype: np.dtype[Any], choice: object) -> str | None:
+    """Where features go that memory has no room for; None if no file may hold them, or none can."""
+    return scratch_folder(shape[0] * shape[1] * dtype.itemsize) if keeps_files(choice) else None
+
+
+def _in_place_of_rows(
+    features: Array, rows: Engine, base: BaseMap, sample: RowSample, settings: Settings
+) -> Prepared:
+    """The rest of a fit sees features, which are centred in its passes, in place of the rows."""
     views = Views(rows.views.names, (features,), rows.views.weight)
     there = open_engine(settings.engine, views)
     centred = centre(there, (IdentityMap(base.n_outputs),), views, settings)

@@ -6,6 +6,7 @@ import math
 import os
 import struct
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from tokenize import TokenError
 from typing import IO, Any, NamedTuple
 
@@ -83,15 +84,18 @@ class NpySource(Source):
         super().__init__(facts)
         self._path, self._header = path, header
 
+    def _opened(self) -> AbstractContextManager[IO[bytes]]:
+        return open(self._path, "rb", buffering=0)
+
     def _blocks(self, n_rows: int) -> Iterator[NDArray[Any]]:
-        with open(self._path, "rb", buffering=0) as stream:
+        with self._opened() as stream:
             for start in range(0, self.shape[0], n_rows):
                 self.check_unchanged()
                 yield self._converted(self._stored_rows(stream, start, min(start + n_rows, self.shape[0])))
 
     def _take(self, rows: NDArray[np.intp]) -> NDArray[Any]:
         taken = np.empty((len(rows), self.shape[1]), dtype=self._header.dtype)
-        with open(self._path, "rb", buffering=0) as stream:
+        with self._opened() as stream:
             for low, high in self._runs(rows):
                 first, last = int(rows[low]), int(rows[high - 1])
                 taken[low:high] = self._stored_rows(stream, first, last + 1)[rows[low:high] - first]

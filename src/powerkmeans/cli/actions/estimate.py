@@ -20,6 +20,7 @@ from powerkmeans.compute.sampling import HELD
 from powerkmeans.estimators import KernelPowerKMeans, MultiViewPowerKMeans
 from powerkmeans.estimators.labels import calling_columns
 from powerkmeans.features.maps.registry import MAPS
+from powerkmeans.fitting.fused import folder_aside
 from powerkmeans.fitting.pilot import PILOT_ROWS, ROWS_PER_CLUSTER
 from powerkmeans.fitting.samples import rows_drawn
 from powerkmeans.fitting.task import SAMPLE_BYTES
@@ -52,6 +53,7 @@ class Estimate:
     seconds: float
     data_bytes: int
     feature_bytes: int
+    file_bytes: int
     work_bytes: int
     read_seconds: float
     dtype: str
@@ -73,6 +75,14 @@ class Probe(NamedTuple):
         return sum(run["n_iter"] for run in self.model.restarts_)
 
 
+class Kept(NamedTuple):
+    """What is kept of all rows: bytes in memory and in a temporary file, and whether features are among it."""
+
+    memory: int
+    file: int
+    features: bool
+
+
 def estimate(inputs: Inputs, parameters: dict[str, Any], read_seconds: float, terminal: Terminal) -> Estimate:
     """Fit a few rows and a few more, and reckon with how the work grows."""
     n, k = inputs.samples.n_samples, parameters["n_clusters"]
@@ -85,7 +95,7 @@ def estimate(inputs: Inputs, parameters: dict[str, Any], read_seconds: float, te
         parameters = _sized(parameters, first.model, n)
         probes = [_probe(inputs, parameters, m) for m in sorted({few, min(n, _LARGER * few)})]
         pass_seconds = _pass_seconds(probes[-1].model, inputs)
-    features, kept = _feature_bytes(probes[-1].model, n, parameters["engine"])
+    kept = _kept(probes[-1].model, n, parameters["engine"])
     arrays = list(inputs.X.values()) if isinstance(inputs.X, dict) else [inputs.X]
     return Estimate(
         n_samples=n,
@@ -93,10 +103,11 @@ def estimate(inputs: Inputs, parameters: dict[str, Any], read_seconds: float, te
         views={view.name: (len(view.columns), inputs.samples.coverage(view.name)) for view in inputs.views},
         probe_rows=probes[-1].n_rows,
         probe_seconds=probes[-1].seconds,
-        seconds=_seconds(probes, n, pass_seconds, kept=kept),
+        seconds=_seconds(probes, n, pass_seconds, kept=kept.features),
         data_bytes=2 * sum(array.nbytes for array in arrays),
-        feature_bytes=features,
-        work_bytes=_work_bytes(probes[-1].model, n, features),
+        feature_bytes=kept.memory,
+        file_bytes=kept.file,
+        work_bytes=_work_bytes(probes[-1].model, n, kept.memory),
         read_seconds=read_seconds,
         dtype=str(np.result_type(*arrays)),
     )
@@ -151,14 +162,17 @@ def _seconds(probes: list[Probe], n: int, pass_seconds: float, *, kept: bool) ->
     return annealing + (passes * pass_seconds if annealed < n else 0.0)
 
 
-def _feature_bytes(model: Any, n: int, engine: Any) -> tuple[int, bool]:
-    """What features or kernel matrices take, and whether it is features that are kept: those within the budget."""
+def _kept(model: Any, n: int, engine: Any) -> Kept:
+    """Features or kernel matrices: in memory within the budget, those of a graph else in a file."""
     found = model._fit.model
     if found.problem.dual:
-        return 8 * n * n, False
-    needed = kept_bytes(n, found.problem.splits[-1], len(found.maps), found.dtype.itemsize)
-    kept = kept_here(needed, engine)
-    return needed if kept else BYTES_PER_LABEL * n, kept
+        return Kept(8 * n * n, 0, features=False)
+    width, labels = found.problem.splits[-1], BYTES_PER_LABEL * n
+    needed = kept_bytes(n, width, len(found.maps), found.dtype.itemsize)
+    if kept_here(needed, engine):
+        return Kept(needed, 0, features=True)
+    aside = found.fuses and folder_aside((n, width), found.dtype, engine) is not None
+    return Kept(labels, n * width * found.dtype.itemsize if aside else 0, features=aside)
 
 
 def _work_bytes(model: Any, n: int, kept_bytes: int) -> int:
@@ -197,6 +211,7 @@ def _lines(found: Estimate) -> list[tuple[str, str]]:
         ("memory", f"about {size(found.bytes)}{room}"),
         ("", f"read as {found.dtype}: rows and scaled rows {size(found.data_bytes)}"),
         ("", f"kept of all rows {features}, and about {work} to work with"),
+        *([("disk", f"{size(found.file_bytes)} in a temporary file, while it runs")] if found.file_bytes else []),
         ("time", f"about {fit} for the fit, reading took {reading}"),
         ("", f"an estimate, from a fit to {found.probe_rows:,} rows in {probe}"),
     ]
