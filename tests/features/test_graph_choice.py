@@ -13,7 +13,14 @@ from sklearn.datasets import make_moons
 from sklearn.metrics import adjusted_rand_score
 
 from powerkmeans import KernelPowerKMeans
-from powerkmeans.features.graph.agreement import Judgement, agree, agreement, compared_rows, labels_of
+from powerkmeans.features.graph.agreement import (
+    Halves,
+    Judgement,
+    agree,
+    agreement,
+    compared_rows,
+    labels_of,
+)
 from powerkmeans.features.graph.build import (
     GraphSize,
     Rows,
@@ -77,7 +84,8 @@ def test_a_graph_that_is_the_odd_one_out():
     size = GraphSize(180, 10, 3)
     graph = build_graph(some, Placing(origin_of(rows, (0, 10)), (0, 10)), rows, size)
     rng = np.random.default_rng(0)
-    found = agree(some, graph, labels_of(compared_rows(some, rng), graph), size, 0.65, rng)
+    labels = labels_of(compared_rows(some, rng), graph)
+    found = agree(some, graph, labels, Halves(some, graph, size, rng).drawn, 0.65)
     odd = agreement(np.arange(180) % 3, np.arange(180) // 60, np.ones(180))
     assert found == pytest.approx((1 + 2 * odd) / 3)
 
@@ -95,13 +103,12 @@ def test_a_graph_that_is_the_odd_one_out():
 def test_few_landmarks_are_halved_until_it_is_beyond_luck(monkeypatch, n_landmarks, values, told):
     left = iter(values)
     monkeypatch.setattr("powerkmeans.features.graph.agreement._value", lambda *rest: next(left))
-    rows = np.zeros((n_landmarks, 2))
-    graph = SimpleNamespace(landmarks=SimpleNamespace(rows=rows, n_views=1, weights=np.ones(1)))
-    found = agree(
-        rows, graph, np.zeros(n_landmarks), GraphSize(n_landmarks, 10, 3), 0.66, np.random.default_rng(0)
-    )
+    rows, ways = np.zeros((n_landmarks, 2)), []
+    graph = SimpleNamespace(landmarks=SimpleNamespace(rows=rows))
+    found = agree(rows, graph, np.zeros(n_landmarks), ways.append, 0.66)
     assert found == pytest.approx(told)
     assert not list(left)
+    assert ways == list(range(len(values)))
 
 
 @pytest.mark.parametrize(("agreement", "purity"), [(0.66, 0.64), (0.4, 0.95)])
@@ -126,11 +133,41 @@ def test_halves_have_to_find_the_weights_of_views_themselves(monkeypatch):
     even = even_landmarks(placing(rows, np), placing.placed_offsets)
     graph = tied_graph(some, placing, replace(even, weights=np.array([0.9, 0.1])), size).along(3)
     rng = np.random.default_rng(0)
-    assert agree(some, graph, classes[0], size, 0.65, rng) < 0.8
+
+    def agreed():
+        return agree(some, graph, classes[0], Halves(some, graph, size, rng).drawn, 0.65)
+
+    assert agreed() < 0.8
     monkeypatch.setattr("powerkmeans.features.graph.agreement.FEW_LANDMARKS", 0)
-    assert agree(some, graph, classes[0], size, 0.65, rng) < 0.8
+    assert agreed() < 0.8
     monkeypatch.setattr("powerkmeans.features.graph.agreement.LEAST_PART", 0.0)
-    assert agree(some, graph, classes[0], size, 0.65, rng) > 0.95
+    assert agreed() > 0.95
+
+
+def test_more_neighbours_are_tried_on_the_same_halves_with_the_same_weights():
+    rows, _ = contradicting()
+    some = Rows(rows, np.ones(90), Tools(cluster=lambda features, *_: by_k_means(features)))
+    size, placing = GraphSize(90, 10, 3), Placing(origin_of(rows, (0, 2, 4)), (0, 2, 4))
+    graph = build_graph(some, placing, rows, size)
+    halves = Halves(some, graph, size, np.random.default_rng(0))
+    few, more = list(halves.drawn(0)), list(halves.widened(replace(size, n_neighbors=20))(0))
+    for one, other in zip(few, more, strict=True):
+        assert np.array_equal(one.landmarks.weights, other.landmarks.weights)
+        assert np.array_equal(one.landmarks.rows, other.landmarks.rows)
+        assert (one.n_neighbors, other.n_neighbors) == (10, 20)
+    assert len(few[0].landmarks.rows) + len(few[1].landmarks.rows) == 90
+
+
+def test_more_ways_to_halve_than_were_known_are_drawn_as_they_would_have_been():
+    rows, _ = contradicting()
+    some = Rows(rows, np.ones(90), Tools(cluster=lambda features, *_: by_k_means(features)))
+    size, placing = GraphSize(90, 10, 3), Placing(origin_of(rows, (0, 2, 4)), (0, 2, 4))
+    graph = build_graph(some, placing, rows, size)
+    one, other = (Halves(some, graph, size, np.random.default_rng(0)) for _ in range(2))
+    few = [graph for number in range(3) for graph in one.drawn(number)]
+    more = [graph for number in (2, 0, 1) for graph in other.widened(size)(number)]
+    for expected, found in zip(few, [*more[2:], *more[:2]], strict=True):
+        assert np.array_equal(found.features, expected.features)
 
 
 def by_k_means(features):

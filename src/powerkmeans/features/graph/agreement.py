@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from functools import partial
 from itertools import combinations
 from typing import NamedTuple
 
@@ -20,7 +20,6 @@ from powerkmeans.features.graph.build import (
     even_weights,
     weighed_graph,
 )
-from powerkmeans.features.graph.distances import Landmarks
 from powerkmeans.features.graph.shares import beyond_chance
 from powerkmeans.support.draws import draw_by_weight
 from powerkmeans.types import Float64Array
@@ -38,9 +37,6 @@ LEAST_PART = 0.5
 CLEAR = 0.65
 # purity from which clusters are apart whatever other landmarks show
 PURE = 0.9
-
-
-Half = Callable[[Rows, Graph, Landmarks], Graph]
 
 
 class Judgement(NamedTuple):
@@ -101,18 +97,56 @@ def purity_of(some: Compared, graph: Graph, labels: Labels) -> float:
     return beyond_chance(graph.shares[some.numbers], labels, some.rows.weight)
 
 
-def agree(
-    rows: Rows, graph: Graph, labels: Labels, size: GraphSize, needed: float, rng: np.random.Generator
-) -> float:
-    """What a graph and graphs on two halves of its landmarks agree on: the mean over the three pairs.
+class Half(NamedTuple):
+    """A half of the landmarks, by their numbers, and how it weighs views."""
 
-    Halves alone would not do: the graph itself may be the odd one out. Several views are weighed as the graph
-    does, unless few landmarks or uneven weights leave it open what halves would find by themselves: then they have
-    to.
+    part: NDArray[np.intp]
+    weights: Float64Array
+
+
+class Halves:
+    """Ways to halve the landmarks of a graph, drawn one after the other.
+
+    Several views are weighed as the graph does, unless few landmarks or uneven weights leave it open what halves
+    would find by themselves: then they have to. Graphs with more neighbours are built on the same halves with the
+    same weights, as they are on all landmarks: what they agree on beyond is not the luck of others.
     """
-    if graph.landmarks.n_views > 1 and not (_few(graph) or _uneven(graph)):
-        return _value(rows, graph, labels, partial(_alike_half, size=size), rng)
-    return agree_anew(rows, graph, labels, size, needed, rng)
+
+    def __init__(self, rows: Rows, graph: Graph, size: GraphSize, rng: np.random.Generator) -> None:
+        self._rows, self._graph, self._size, self._rng = rows, graph, size, rng
+        self._known: list[tuple[Half, ...]] = []
+
+    def drawn(self, number: int) -> Iterator[Graph]:
+        """The graphs of both halves, in one way after the other."""
+        assert number == len(self._known)
+        order = self._rng.permutation(self._graph.landmarks.rows.shape[0])
+        halves = []
+        for part in (np.sort(order[::2]), np.sort(order[1::2])):
+            graph = self._of(part)
+            halves.append(Half(part, graph.landmarks.weights))
+            yield graph
+        self._known.append(tuple(halves))
+
+    def widened(self, size: GraphSize) -> Callable[[int], Iterator[Graph]]:
+        """The same with as many neighbours as ``size`` tells, for any way."""
+
+        def graphs(number: int) -> Iterator[Graph]:
+            for missing in range(len(self._known), number + 1):
+                deque(self.drawn(missing), maxlen=0)
+            return (again(self._rows, self._on(*half), size) for half in self._known[number])
+
+        return graphs
+
+    def _of(self, part: NDArray[np.intp]) -> Graph:
+        landmarks = self._graph.landmarks
+        if landmarks.n_views > 1 and not (_few(self._graph) or _uneven(self._graph)):
+            return again(self._rows, self._on(part, landmarks.weights), self._size)
+        even = self._on(part, even_weights(landmarks.weights > 0))
+        return weighed_graph(self._rows, even.placing, even.landmarks, self._size)
+
+    def _on(self, part: NDArray[np.intp], weights: Float64Array) -> Graph:
+        landmarks = self._graph.landmarks
+        return replace(self._graph, landmarks=replace(landmarks, rows=landmarks.rows[part], weights=weights))
 
 
 def _few(graph: Graph) -> bool:
@@ -123,41 +157,23 @@ def _uneven(graph: Graph) -> bool:
     return bool(np.min(graph.landmarks.weights) < LEAST_PART / graph.landmarks.n_views)
 
 
-def agree_anew(
-    rows: Rows, graph: Graph, labels: Labels, size: GraphSize, needed: float, rng: np.random.Generator
+def agree(
+    rows: Rows, graph: Graph, labels: Labels, halves: Callable[[int], Iterable[Graph]], needed: float
 ) -> float:
-    """The same with nothing that halves are told.
+    """What a graph and graphs on two halves of its landmarks agree on: the mean over the three pairs.
 
-    Of few landmarks it is the mean over as many ways to halve them as it takes to know whether it is what is
-    needed.
+    Halves alone would not do: the graph itself may be the odd one out. Of few landmarks it is the mean over as
+    many ways to halve them as it takes to know whether it is what is needed.
     """
-    half = partial(_new_half, size=size)
-    values, most = [_value(rows, graph, labels, half, rng)], MOST_DRAWS if _few(graph) else 1
+    values, most = [_value(rows, labels, halves(0))], MOST_DRAWS if _few(graph) else 1
     while len(values) < most and abs(np.mean(values) - needed) < 2 * LUCK / np.sqrt(len(values)):
-        values.append(_value(rows, graph, labels, half, rng))
+        values.append(_value(rows, labels, halves(len(values))))
     return float(np.mean(values))
 
 
-def _value(rows: Rows, graph: Graph, labels: Labels, half: Half, rng: np.random.Generator) -> float:
-    order = rng.permutation(graph.landmarks.rows.shape[0])
-    halves = [_of_landmarks(graph.landmarks, np.sort(part)) for part in (order[::2], order[1::2])]
-    answers = [labels, *(_labels(rows, half(rows, graph, landmarks), labels) for landmarks in halves)]
+def _value(rows: Rows, labels: Labels, halves: Iterable[Graph]) -> float:
+    answers = [labels, *(_labels(rows, half, labels) for half in halves)]
     return float(np.mean([agreement(one, other, rows.weight) for one, other in combinations(answers, 2)]))
-
-
-def _of_landmarks(landmarks: Landmarks, part: NDArray[np.integer]) -> Landmarks:
-    return replace(landmarks, rows=landmarks.rows[part])
-
-
-def _alike_half(rows: Rows, graph: Graph, landmarks: Landmarks, size: GraphSize) -> Graph:
-    """The graph on some of the landmarks, with the same weights of views."""
-    return again(rows, replace(graph, landmarks=landmarks), size)
-
-
-def _new_half(rows: Rows, graph: Graph, landmarks: Landmarks, size: GraphSize) -> Graph:
-    """The graph on some of the landmarks, with weights and directions of its own."""
-    even = replace(landmarks, weights=even_weights(landmarks.weights > 0))
-    return weighed_graph(rows, graph.placing, even, size)
 
 
 def _labels(rows: Rows, graph: Graph, known: Labels | None = None) -> Labels:

@@ -10,6 +10,7 @@ import numpy as np
 from powerkmeans.features.graph.agreement import (
     SETTLED,
     Compared,
+    Halves,
     Judgement,
     agree,
     agreement,
@@ -48,7 +49,8 @@ def plain_graph(rows: Rows, placing: Placing, drawn: Any, size: GraphSize, rng: 
     graph = build_graph(rows, placing, drawn, size)
     labels = labels_of(some, graph)
     purity = purity_of(some, graph, labels)
-    agreed = agree(some.rows, graph, labels, size, needed_agreement(purity), rng)
+    halves = Halves(some.rows, graph, size, rng)
+    agreed = agree(some.rows, graph, labels, halves.drawn, needed_agreement(purity))
     chosen = Chosen(graph, Judgement(agreed, purity), rows)
     if size.fixed or agreed >= SETTLED or 2 * more.n_neighbors * size.n_clusters > size.n_landmarks:
         return chosen
@@ -58,7 +60,7 @@ def plain_graph(rows: Rows, placing: Placing, drawn: Any, size: GraphSize, rng: 
     if agreement(labels, others, some.rows.weight) < ALIKE:
         return chosen
     purity = purity_of(few, wide, others)
-    judged = Judgement(agree(few.rows, wide, others, more, needed_agreement(purity), rng), purity)
+    judged = Judgement(agree(few.rows, wide, others, halves.widened(more), needed_agreement(purity)), purity)
     return Chosen(wide, judged, few.rows) if judged.agreement > agreed + MARGIN else chosen
 
 

@@ -18,7 +18,7 @@ from powerkmeans.types import Float64Array
 # tau: what the mean degree adds to every landmark's; without it a few far rows take whole directions
 DEGREE_FLOOR = 1.0
 # landmarks up to which the matrix is brought to three diagonals, which is as fast and knows no restarts
-DENSE_LANDMARKS = 300
+DENSE_LANDMARKS = 150
 # how far an eigenvalue may be off, as a share of itself: eigenvectors then have digits to spare
 TOLERANCE = 1e-12
 
