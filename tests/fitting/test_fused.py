@@ -126,6 +126,18 @@ def test_features_without_room_go_to_a_file_and_say_the_same(aside, dtype):
     assert np.array_equal(there.predict(X), there.labels_)
 
 
+def test_verbose_says_where_features_are(capsys, monkeypatch):
+    X, _ = blobs(size=200)
+    for engine, said in (
+        (SMALL, f"features of all rows: in a temporary file in {scratch.scratch_folder(1)}"),
+        (NumpyOptions(memory_budget=0), "no room for features of all rows: every pass makes them anew"),
+    ):
+        fitted(X, engine=engine, verbose=1)
+        assert f"[powerkmeans] {said}\n" in capsys.readouterr().err
+    fitted(X, verbose=1)
+    assert "features of all rows" not in capsys.readouterr().err
+
+
 def test_several_views_with_gaps_go_to_a_file_too(aside):
     X, _ = blobs(size=200)
     present = make_present(len(X), 2, np.random.default_rng(0))

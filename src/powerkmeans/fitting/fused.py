@@ -17,7 +17,7 @@ from powerkmeans.features.maps.base import BaseMap
 from powerkmeans.features.maps.centred import make_centred
 from powerkmeans.features.maps.identity import IdentityMap
 from powerkmeans.features.pairs import as_dense
-from powerkmeans.fitting.listener import told_part
+from powerkmeans.fitting.listener import told, told_part
 from powerkmeans.fitting.mapping import make_maps, notes
 from powerkmeans.fitting.prepare import ROWS_MAPPED, centre, through_maps, without_constant
 from powerkmeans.fitting.prepared import Prepared
@@ -122,14 +122,18 @@ def _stored_aside(rows: Engine, base: BaseMap, sample: RowSample, settings: Sett
     """The same in a temporary file, if there may be one and the disk takes it: to read them is much quicker."""
     shape = rows.n_samples, base.n_outputs
     folder = folder_aside(shape, rows.dtype, settings.engine)
-    if folder is None:
+    features = None if folder is None else _written_aside(rows, base, folder)
+    if features is None:
+        told("no room for features of all rows: every pass makes them anew")
         return _mapped_in_passes(rows, base, sample, settings)
+    told(f"features of all rows: in a temporary file in {folder}")
+    return _in_place_of_rows(features, rows, base, sample, settings)
+
+
+def _written_aside(rows: Engine, base: BaseMap, folder: str) -> Array | None:
     plain = rows.with_features((base.before_centring(rows.dtype),), keep=False)
     with closing(plain.map_blocks(_features, None)) as parts:
-        features = written_aside(parts, shape, rows.dtype, folder)
-    if features is None:
-        return _mapped_in_passes(rows, base, sample, settings)
-    return _in_place_of_rows(features, rows, base, sample, settings)
+        return written_aside(parts, (rows.n_samples, base.n_outputs), rows.dtype, folder)
 
 
 def folder_aside(shape: tuple[int, int], dtype: np.dtype[Any], choice: object) -> str | None:

@@ -70,6 +70,11 @@ def hearing(listener: Listener) -> Iterator[None]:
         _HEARING.reset(token)
 
 
+def told(text: str) -> None:
+    """Tell whoever hears what is said once."""
+    _HEARING.get().note(text)
+
+
 @contextmanager
 def told_part(what: str) -> Iterator[None]:
     """A part of a fit that is no iteration, such as a pass over all rows: its seconds are told at its end.
@@ -78,4 +83,4 @@ def told_part(what: str) -> Iterator[None]:
     """
     start = time.perf_counter()
     yield
-    _HEARING.get().note(f"{what}: {time.perf_counter() - start:.3g} s")
+    told(f"{what}: {time.perf_counter() - start:.3g} s")
