@@ -1,12 +1,13 @@
 """How good ours is with a feature map, and how much that hangs on the seed and on the rows.
 
-python -m benchmarks.graph_quality [--feature-map auto] [--with NAME=VALUE ...] [--data FOLDER] [--seeds 20]
-    [--subsamples 20] [--sets SET ...] [--jobs 2] [--fresh]
+python -m benchmarks.graph_quality [--feature-map auto] [--with NAME=VALUE ...] [--peers METHOD ...] [--data FOLDER]
+    [--seeds 20] [--subsamples 20] [--sets SET ...] [--jobs 2] [--fresh]
 
 ACC and NMI, mean and standard deviation, over seeds on all rows, and over subsamples of 90 % of the rows with one
-seed; beside landmarks (the default of 0.1.0) in the same run. "by counting" is the deviation over twenty such
-subsamples of labels that do not change: what comes of which rows are counted alone. Columns are standardised but
-those of the digits, which share a unit; synthetic sets are one draw. Rows go to
+seed; beside landmarks (the default of 0.1.0) and methods of others in the same run, which get all columns side by
+side. "by counting" is the deviation over twenty such subsamples of labels that do not change: what comes of which
+rows are counted alone. Columns are standardised but those of the digits, which share a unit; synthetic sets are one
+draw. Rows go to
 benchmarks/results/graph_quality.jsonl as they come; a run that was stopped goes on where it was, and --fresh runs
 again what it names. Without a folder the sets that ship with scikit-learn and the synthetic ones are fitted.
 """
@@ -22,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.contender import Contender, add_options, add_run_options, contenders, run_jobs, timed_fit
+from benchmarks.contender import Contender, Peer, add_options, add_run_options, contenders, run_jobs, timed_fit
 from benchmarks.datasets import data_folder
 from benchmarks.harness.store import Row, Store
 from benchmarks.report import mean_std, print_table
@@ -43,7 +44,7 @@ class Job(NamedTuple):
     """One fit: on all rows with a seed, or on a subsample with the first."""
 
     data: str
-    who: Contender
+    who: Contender | Peer
     varied: str
     number: int
 
@@ -76,20 +77,19 @@ def measure(job: Job, folder: Path) -> Row:
     chosen, k = rows_of(job, len(y)), len(np.unique(y))
     seed = job.number if job.varied == SEED else 0
     found = timed_fit(job.who, [np.ascontiguousarray(view[chosen]) for view in views], k, seed)
-    labels = found.model.labels_
+    labels = np.asarray(found.model.labels_)
     alone = {"counted_std": counted(y, labels)} if job.varied == SEED else {}
     return {
         "ACC": clustering_accuracy(y[chosen], labels),
         "NMI": normalized_mutual_info(y[chosen], labels),
         "clusters": len(np.unique(labels)),
-        "n_iter": int(found.model.n_iter_),
         "seconds": round(found.seconds, 4),
         "cpu_seconds": round(found.cpu_seconds, 4),
         **alone,
     }
 
 
-def jobs_of(sets: Iterable[str], who: Sequence[Contender], seeds: int, subsamples: int) -> list[Job]:
+def jobs_of(sets: Iterable[str], who: Sequence[Contender | Peer], seeds: int, subsamples: int) -> list[Job]:
     """All fits, those of one set and number side by side, so that contenders share what else the machine does."""
     counts = {SEED: seeds, SUBSAMPLE: subsamples}
     return [
@@ -101,7 +101,7 @@ def jobs_of(sets: Iterable[str], who: Sequence[Contender], seeds: int, subsample
     ]
 
 
-def lines(rows: Iterable[Row], sets: Sequence[str], who: Sequence[Contender]) -> list[list[str]]:
+def lines(rows: Iterable[Row], sets: Sequence[str], who: Sequence[Contender | Peer]) -> list[list[str]]:
     """A line a set and contender, and the means over the sets that all contenders have."""
     good = [row for row in rows if "error" not in row]
     table, means = list[list[str]](), dict[str, list[list[float]]]()
@@ -144,6 +144,7 @@ def _seconds(cell: list[Row]) -> str:
 def parse(given: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_options(parser)
+    parser.add_argument("--peers", nargs="+", default=[], metavar="METHOD", help="of the study, such as LSC-K")
     parser.add_argument("--data", default=os.environ.get("POWERKMEANS_DATA"), help="folder of .npz data sets")
     parser.add_argument("--sets", nargs="+", choices=SETS, metavar="SET", default=list(SETS))
     parser.add_argument("--seeds", type=int, default=20)
@@ -156,7 +157,7 @@ def main(given: list[str] | None = None) -> None:
     arguments = parse(given)
     folder = data_folder(arguments.data) if arguments.data else Path()
     sets = [name for name in arguments.sets if arguments.data or not find_set(name).needs_folder]
-    who = contenders(arguments)
+    who = [*contenders(arguments), *map(Peer, arguments.peers)]
     jobs = jobs_of(sets, who, arguments.seeds, arguments.subsamples)
     store = Store("graph_quality", KEYS)
     rows = run_jobs(store, jobs, partial(measure, folder=folder), arguments, "graph quality")

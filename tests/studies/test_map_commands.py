@@ -159,3 +159,12 @@ def test_families_of_telling_columns(monkeypatch, capsys):
     monkeypatch.setattr(telling_columns, "FAMILIES", {"small": family})
     telling_columns.main(["--seeds", "1"])
     assert "small" in capsys.readouterr().out
+
+
+def test_methods_of_others_have_lines_of_their_own(capsys):
+    graph_quality.main(["--sets", "iris", "--seeds", "1", "--subsamples", "2", "--jobs", "0", "--alone",
+                        "--feature-map", "rff", "--peers", "KMeans(1)"])  # fmt: skip
+    rows = [row for row in stored().values() if row["contender"] == "KMeans(1)"]
+    assert len(rows) == 3
+    assert all(row["clusters"] == 3 for row in rows)
+    assert "| KMeans(1) " in capsys.readouterr().out
