@@ -7,17 +7,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
-from sklearn.metrics import adjusted_rand_score, silhouette_score
+from sklearn.metrics import silhouette_score
 
 from helpers import blobs, make_present, make_views, rounding
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, choose_k
 from powerkmeans.choose import number as choose_module
-from powerkmeans.choose.criteria import adjusted_rand, agreements, cost_shares, halves, silhouette, silhouettes
+from powerkmeans.choose.criteria import agreements, cost_shares, halves, silhouette, silhouettes
 from powerkmeans.choose.noise import make_cloud
 from powerkmeans.choose.path import labels_of, make_shared, slow_annealing, solve_all
 from powerkmeans.choose.rule import Criteria, bends, deviations, gaps, recommend
 from powerkmeans.choose.splits import joined, stretches
 from powerkmeans.exceptions import DataGuidanceWarning
+from powerkmeans.features.graph.agreement import agreement
 from powerkmeans.fitting.moves import one_less, one_more
 from powerkmeans.fitting.problem import make_task
 from powerkmeans.inputs.settings import check_settings
@@ -265,18 +266,6 @@ def test_noise_keeps_the_correlation_of_views_and_fills_gaps():
 # criteria
 
 
-def test_adjusted_rand_is_that_of_scikit_learn_for_many_rows():
-    first, second = RNG.integers(4, size=5000), RNG.integers(3, size=5000)
-    second[:3000] = first[:3000] % 3
-    weight = np.ones(5000)
-    assert adjusted_rand(first, second, weight) == pytest.approx(adjusted_rand_score(first, second), abs=1e-3)
-    assert adjusted_rand(first, (first + 1) % 4, weight) == pytest.approx(1)
-    assert adjusted_rand(np.zeros(5, int), np.zeros(5, int), np.ones(5)) == 1
-    counts = RNG.integers(1, 5, 5000)
-    repeated = adjusted_rand(np.repeat(first, counts), np.repeat(second, counts), np.ones(np.sum(counts)))
-    assert adjusted_rand(first, second, 0.01 * counts) == pytest.approx(repeated)
-
-
 def test_silhouette_is_that_of_scikit_learn():
     X, y = blobs(3, 4, 20, 2.0)
     y[-1] = 3  # one alone
@@ -314,7 +303,7 @@ def test_agreement_is_over_all_pairs_of_halves():
     a, b = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
     mean = agreements([[a, a], [a, b], [a, a]], np.ones(4))
     assert mean[0] == 1
-    assert mean[1] == pytest.approx((1 + 2 * adjusted_rand(a, b, np.ones(4))) / 3)
+    assert mean[1] == pytest.approx((1 + 2 * agreement(a, b, np.ones(4))) / 3)
 
 
 # the annealing

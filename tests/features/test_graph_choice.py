@@ -13,6 +13,7 @@ from sklearn.datasets import make_moons
 from sklearn.metrics import adjusted_rand_score
 
 from powerkmeans import KernelPowerKMeans
+from powerkmeans.features.graph import choice
 from powerkmeans.features.graph.agreement import (
     Halves,
     Judgement,
@@ -24,6 +25,7 @@ from powerkmeans.features.graph.agreement import (
 from powerkmeans.features.graph.build import (
     GraphSize,
     Rows,
+    again,
     build_graph,
     even_landmarks,
     n_directions,
@@ -37,6 +39,14 @@ def overlapping(seed=0, n=200, apart=1.9):
     """Three clouds of ten columns that run into each other."""
     rng = np.random.default_rng(seed)
     return np.concatenate([rng.normal(size=(n, 10)) + apart * np.eye(10)[j] for j in range(3)])
+
+
+def spirals(n=300):
+    """Three arms of the same spiral, one and a half turns each."""
+    angle = np.linspace(0.5, 1.5, n)[:, None] * 2 * np.pi
+    turns = [angle + 2 * np.pi * arm / 3 for arm in range(3)]
+    arms = np.concatenate([angle * np.hstack([np.cos(turn), np.sin(turn)]) for turn in turns])
+    return arms + np.random.default_rng(0).normal(scale=0.25, size=arms.shape)
 
 
 def base_of(rows, k, **parameters):
@@ -56,6 +66,24 @@ def test_few_neighbours_where_there_are_shapes():
     model = KernelPowerKMeans(2, feature_map="graph", random_state=0, advice=False).fit(rows)
     assert model._fit.model.maps[0].base.n_neighbors == 10
     assert adjusted_rand_score(y, model.labels_) > 0.9
+
+
+def test_more_neighbours_are_not_tried_where_clusters_are_apart(monkeypatch):
+    """Halves of thin shapes say nothing, so it is purity that has to keep ten neighbours."""
+    tried = []
+    monkeypatch.setattr(choice, "again", lambda *given: tried.append(given[-1].n_neighbors) or again(*given))
+    assert base_of(spirals(), 3).n_neighbors == 10
+    assert not tried
+    assert base_of(overlapping(), 3).n_neighbors == 40
+    assert tried == [40]
+
+
+@pytest.mark.parametrize(
+    ("judged", "settled"),
+    [((0.9, 0.0), True), ((0.89, 0.89), False), ((0.0, 0.9), True), ((1.0, 1.0), True), ((0.0, 0.0), False)],
+)
+def test_what_is_settled(judged, settled):
+    assert Judgement(*judged).settled == settled
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from powerkmeans.choose.path import Shared, Solution, labels_of, solve_all
+from powerkmeans.features.graph.agreement import agreement
 from powerkmeans.objective.distances import squared_distances
 from powerkmeans.support.draws import STATISTIC_ROWS, draw_by_weight
 from powerkmeans.types import Array, Float64Array, Parameters, RowSample
@@ -49,23 +50,10 @@ def labels_by_half(shared: Shared, half: RowSample, numbers: list[int]) -> list[
 def agreements(labels: list[list[Array]], weight: Float64Array) -> Float64Array:
     """Mean adjusted Rand index over all pairs of halves, for each number of clusters."""
     pairs = [
-        [adjusted_rand(a, b, weight) for a, b in zip(first, second, strict=True)]
+        [agreement(a, b, weight) for a, b in zip(first, second, strict=True)]
         for first, second in combinations(labels, 2)
     ]
     return np.mean(pairs, axis=0)
-
-
-def adjusted_rand(first: Array, second: Array, weight: Float64Array) -> float:
-    """The adjusted Rand index of weighted samples: 1 for the same partition, 0 on average for unrelated ones.
-
-    A sample makes pairs with itself too, so that weights equal repetition and their scale does not matter.
-    """
-    table = np.zeros((int(np.max(first)) + 1, int(np.max(second)) + 1))
-    np.add.at(table, (first, second), weight / np.sum(weight))
-    both = float(np.sum(table**2))
-    rows, columns = float(np.sum(np.sum(table, axis=1) ** 2)), float(np.sum(np.sum(table, axis=0) ** 2))
-    chance, most = rows * columns, (rows + columns) / 2
-    return 1.0 if most == chance else (both - chance) / (most - chance)
 
 
 def silhouettes(shared: Shared, solutions: dict[int, Solution], rng: np.random.Generator) -> Float64Array:

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
 
-from powerkmeans.choose.criteria import adjusted_rand
 from powerkmeans.choose.noise import uniform_cloud
 from powerkmeans.compute.blas import single_threaded_blas
 from powerkmeans.compute.engine import some_rows
 from powerkmeans.estimators import KernelPowerKMeans
 from powerkmeans.estimators.base import PowerKMeansBase
+from powerkmeans.features.graph.agreement import agreement
 from powerkmeans.features.graph.build import GraphSize, Rows, build_graph
 from powerkmeans.features.graph.placing import Placing
 from powerkmeans.features.maps.base import Tools
@@ -292,7 +292,7 @@ def _stability(estimator: PowerKMeansBase, some: Views, labels: Labels) -> float
     order = stream(0, "separation", "halves").permutation(len(labels))
     answers = [labels, *(_by_half(features, np.sort(half), model) for half in (order[::2], order[1::2]))]
     weight = np.ones(len(labels))
-    return float(np.mean([adjusted_rand(one, other, weight) for one, other in combinations(answers, 2)]))
+    return float(np.mean([agreement(one, other, weight) for one, other in combinations(answers, 2)]))
 
 
 def _by_half(features: Float64Array, half: NDArray[np.integer], model: Model) -> Array:

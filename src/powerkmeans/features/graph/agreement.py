@@ -50,6 +50,11 @@ class Judgement(NamedTuple):
         """Whether the graph shows clusters."""
         return self.agreement >= needed_agreement(self.purity)
 
+    @property
+    def settled(self) -> bool:
+        """Whether no other number of neighbours has to be tried: halves agree, or clusters are apart."""
+        return self.agreement >= SETTLED or self.purity >= PURE
+
 
 def needed_agreement(purity: float) -> float:
     """The agreement from which a graph is clear: what is missing to ``CLEAR`` on average.
@@ -74,17 +79,16 @@ def compared_rows(rows: Rows, rng: np.random.Generator) -> Compared:
 
 
 def agreement(first: Labels, second: Labels, weight: Float64Array) -> float:
-    """The adjusted Rand index of two labellings of weighted rows: 1 for the same, about 0 by chance.
+    """The adjusted Rand index of two labellings of weighted rows: 1 for the same, 0 on average for unrelated ones.
 
-    Pairs are drawn with replacement, so that a weight of two is the same as two rows.
+    A row makes pairs with itself too, so that weights equal repetition and their scale does not matter.
     """
-    share = weight / np.sum(weight)
     table = np.zeros((int(np.max(first)) + 1, int(np.max(second)) + 1))
-    np.add.at(table, (first, second), share)
+    np.add.at(table, (first, second), weight / np.sum(weight))
     both = float(np.sum(table**2))
-    one, other = float(np.sum(np.sum(table, axis=1) ** 2)), float(np.sum(np.sum(table, axis=0) ** 2))
-    chance = one * other
-    return 1.0 if one == other == 1 else (both - chance) / ((one + other) / 2 - chance)
+    rows, columns = float(np.sum(np.sum(table, axis=1) ** 2)), float(np.sum(np.sum(table, axis=0) ** 2))
+    chance, most = rows * columns, (rows + columns) / 2
+    return 1.0 if most == chance else (both - chance) / (most - chance)
 
 
 def labels_of(some: Compared, graph: Graph, known: Labels | None = None) -> Labels:

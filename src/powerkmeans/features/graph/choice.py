@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from powerkmeans.features.graph.agreement import (
-    SETTLED,
     Compared,
     Halves,
     Judgement,
@@ -42,8 +41,8 @@ def plain_graph(rows: Rows, placing: Placing, drawn: Any, size: GraphSize, rng: 
     """The graph of rows as they are.
 
     With more neighbours clusters that run into each other are told apart with less luck, and shapes are lost. So
-    more are taken where both say nearly the same, and only there; never more than a cluster's part of landmarks in
-    each of the halves that speak for them.
+    more are taken where clusters do run into each other and both say nearly the same, and only there; never more
+    than a cluster's part of landmarks in each of the halves that speak for them.
     """
     some, more = compared_rows(rows, rng), replace(size, n_neighbors=WIDER * size.n_neighbors)
     graph = build_graph(rows, placing, drawn, size)
@@ -52,7 +51,7 @@ def plain_graph(rows: Rows, placing: Placing, drawn: Any, size: GraphSize, rng: 
     halves = Halves(some.rows, graph, size, rng)
     agreed = agree(some.rows, graph, labels, halves.drawn, needed_agreement(purity))
     chosen = Chosen(graph, Judgement(agreed, purity), rows)
-    if size.fixed or agreed >= SETTLED or 2 * more.n_neighbors * size.n_clusters > size.n_landmarks:
+    if size.fixed or chosen.judged.settled or 2 * more.n_neighbors * size.n_clusters > size.n_landmarks:
         return chosen
     few = Compared(np.arange(len(some.numbers)), some.rows)  # which more neighbours tie as often
     wide = again(few.rows, graph, more)
