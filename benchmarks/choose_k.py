@@ -18,13 +18,23 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine, make_blobs
+from sklearn.datasets import (
+    load_breast_cancer,
+    load_digits,
+    load_iris,
+    load_wine,
+    make_blobs,
+    make_moons,
+    make_s_curve,
+    make_swiss_roll,
+)
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks.datasets import load_views
 from benchmarks.harness.store import Store
 from benchmarks.report import print_table
 from powerkmeans import choose_k
+from powerkmeans.choose.rule import BY_NEIGHBOURS
 
 KEYS = ("data", "seed")
 N_ROWS = 600
@@ -86,6 +96,84 @@ def heavy(seed: int) -> Any:
     return np.random.default_rng(seed).standard_t(3, size=(N_ROWS, 5))
 
 
+def rings(*radii: float, noise: float) -> Callable[[int], Any]:
+    return lambda seed: _around(np.repeat(radii, N_ROWS // len(radii)), 2 * np.pi, noise, seed)
+
+
+def _around(radius: np.ndarray, angle: float, noise: float, seed: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    where = rng.uniform(0, angle, len(radius))
+    return radius[:, None] * np.c_[np.cos(where), np.sin(where)] + rng.normal(0, noise, (len(radius), 2))
+
+
+def moons(noise: float, columns: int = 0) -> Callable[[int], Any]:
+    """Two moons, with columns of noise beside them."""
+
+    def make(seed: int) -> Any:
+        rng = np.random.default_rng(seed)
+        return np.c_[make_moons(N_ROWS, noise=noise, random_state=seed)[0], rng.normal(0, 0.1, (N_ROWS, columns))]
+
+    return make
+
+
+def two_pairs(seed: int) -> Any:
+    """Two pairs of moons side by side."""
+    first, second = (make_moons(N_ROWS // 2, noise=0.06, random_state=draw)[0] for draw in (seed, seed + 100))
+    return np.concatenate([first, second + np.array([4, 0])])
+
+
+def spirals(arms: int) -> Callable[[int], Any]:
+    def make(seed: int) -> Any:
+        rng = np.random.default_rng(seed)
+        radius = 2 * np.pi * rng.uniform(0.5, 1.5, N_ROWS)
+        angle = radius + 2 * np.pi / arms * rng.integers(arms, size=N_ROWS)
+        return radius[:, None] * np.c_[np.cos(angle), np.sin(angle)] + rng.normal(0, 0.2, (N_ROWS, 2))
+
+    return make
+
+
+def ring_and_blobs(seed: int) -> Any:
+    """Two blobs in a ring."""
+    rng = np.random.default_rng(seed)
+    ring = _around(np.full(N_ROWS // 2, 4.0), 2 * np.pi, 0.2, seed)
+    left, right = (rng.normal([at, 0], 0.4, (N_ROWS // 4, 2)) for at in (-1.2, 1.2))
+    return np.concatenate([ring, left, right])
+
+
+def linked(seed: int) -> Any:
+    """Two rings in space, each through the other."""
+    rng = np.random.default_rng(seed)
+    lying, standing = (_around(np.ones(N_ROWS // 2), 2 * np.pi, 0.07, draw) for draw in (seed, seed + 100))
+    nothing = rng.normal(0, 0.07, N_ROWS // 2)
+    return np.concatenate([np.c_[lying, nothing], np.c_[standing[:, 0] + 1, nothing, standing[:, 1]]])
+
+
+def sheared(k: int) -> Callable[[int], Any]:
+    """Blobs in the plane, all stretched the same way."""
+    return lambda seed: blobs(k, 2, 1.0)(seed) @ np.array([[0.6, -0.64], [-0.41, 0.85]])
+
+
+SHAPES = [
+    *(Case(f"two moons, noise {noise}", (2,), moons(noise)) for noise in (0.06, 0.1)),
+    Case("two moons and 8 columns of noise", (2,), moons(0.06, 8)),
+    Case("two pairs of moons", (4,), two_pairs),
+    Case("two rings, noise 0.05", (2,), rings(0.5, 1, noise=0.05)),
+    Case("two rings, noise 0.08", (2,), rings(0.4, 1, noise=0.08)),
+    Case("three rings", (3,), rings(1, 2, 3, noise=0.1)),
+    Case("two linked rings", (2,), linked),
+    Case("a ring and two blobs", (3,), ring_and_blobs),
+    *(Case(f"{arms} spirals", (arms,), spirals(arms)) for arms in (2, 3)),
+    *(Case(f"{k} blobs, stretched", (k,), sheared(k)) for k in (3, 5)),
+]
+ONE_PIECE = [
+    Case("one ring", (1,), rings(1, noise=0.08)),
+    Case("one moon", (1,), lambda seed: _around(np.ones(N_ROWS), np.pi, 0.08, seed)),
+    Case("S curve", (1,), lambda seed: make_s_curve(N_ROWS, noise=0.05, random_state=seed)[0]),
+    Case("Swiss roll", (1,), lambda seed: make_swiss_roll(N_ROWS, noise=0.3, random_state=seed)[0]),
+    Case("triangle", (1,), lambda seed: np.random.default_rng(seed).dirichlet([1, 1, 1], N_ROWS)[:, :2]),
+    Case("exponential, 5-D", (1,), lambda seed: np.random.default_rng(seed).exponential(size=(N_ROWS, 5))),
+    Case("log-normal, 4-D", (1,), lambda seed: np.random.default_rng(seed).lognormal(size=(N_ROWS, 4))),
+]
 SYNTHETIC = [
     *(Case(f"{k} blobs, {d}-D", (k,), blobs(k, d, 1.0)) for k, d in BLOBS),
     *(Case(f"{k} overlapping blobs, {d}-D", (k,), blobs(k, d, spread)) for k, d, spread in OVERLAPPING),
@@ -99,6 +187,8 @@ SYNTHETIC = [
     Case("one Gaussian, 10-D", (1,), normal(*[1] * 10)),
     Case("one stretched Gaussian, 5-D", (1,), normal(4, 2, 1, 1, 1)),
     Case("one cloud, heavy tails, 5-D", (1,), heavy),
+    *SHAPES,
+    *ONE_PIECE,
 ]
 
 
@@ -139,6 +229,7 @@ def run(case: Case, seed: int) -> dict[str, Any]:
         "right": case.right,
         "seed": seed,
         "k": choice.k,
+        "by": choice.by,
         "reason": choice.reason,
         "bend_deviation": choice.bend_deviation,
         "seconds": time.perf_counter() - start,
@@ -156,6 +247,7 @@ def summary(case: Case, rows: list[dict[str, Any]]) -> list[str]:
         right,
         f"{sum(k in case.right for k in found)} of {len(rows)}",
         ", ".join("none" if k == 1 else str(k) for k in found),
+        f"{sum(row['by'] == BY_NEIGHBOURS for row in rows)}",
         ", ".join(map(str, highest)),
         f"{np.median([row['processor_seconds'] for row in rows]):.1f}",
     ]
@@ -179,8 +271,8 @@ def main() -> None:
                 store.add(run(case, seed))
     there = {case: store.of((case.name, seed) for seed in seeds) for case in chosen}
     rows = [summary(case, found) for case, found in there.items() if found]
-    print_table(["data", "right", "hits", "found", "highest silhouette", "processor s"], rows)
-    print(f"written to {store.path}")
+    print_table(["data", "right", "hits", "found", "by neighbours", "highest silhouette", "processor s"], rows)
+    print(f"rows in {store.path}")
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
 """How good ours is with a feature map, and how much that hangs on the seed and on the rows.
 
-python -m benchmarks.graph_quality [--feature-map auto] [--with NAME=VALUE ...] [--peers METHOD ...] [--data FOLDER]
-    [--seeds 20] [--subsamples 20] [--sets SET ...] [--jobs 2] [--fresh]
+python -m benchmarks.graph_quality [--feature-map auto] [--with NAME=VALUE ...] [--peers METHOD ...]
+    [--data FOLDER] [--seeds 20] [--subsamples 20] [--sets SET ...] [--jobs 2] [--fresh]
 
 ACC and NMI, mean and standard deviation, over seeds on all rows, and over subsamples of 90 % of the rows with one
 seed; beside landmarks (the default of 0.1.0) and methods of others in the same run, which get all columns side by
 side. "by counting" is the deviation over twenty such subsamples of labels that do not change: what comes of which
-rows are counted alone. Columns are standardised but those of the digits, which share a unit; synthetic sets are one
-draw. Rows go to
+rows are counted alone. Columns are standardised but those of the digits, which share a unit; synthetic sets are
+one draw. Rows go to
 benchmarks/results/graph_quality.jsonl as they come; a run that was stopped goes on where it was, and --fresh runs
 again what it names. Without a folder the sets that ship with scikit-learn and the synthetic ones are fitted.
 """

@@ -15,7 +15,7 @@ from powerkmeans.choose import number as choose_module
 from powerkmeans.choose.criteria import agreements, cost_shares, halves, silhouette, silhouettes
 from powerkmeans.choose.noise import make_cloud
 from powerkmeans.choose.path import labels_of, make_shared, slow_annealing, solve_all
-from powerkmeans.choose.rule import Criteria, bends, deviations, gaps, recommend
+from powerkmeans.choose.rule import Criteria, bends, by_cost, deviations, gaps
 from powerkmeans.choose.splits import joined, stretches
 from powerkmeans.exceptions import DataGuidanceWarning
 from powerkmeans.features.graph.agreement import agreement
@@ -26,6 +26,7 @@ from powerkmeans.types import Parameters, RowSample
 
 RNG = np.random.default_rng(0)
 COLUMNS = ["k", "cost", "noise_cost", "gap", "stability", "silhouette", "stretch", "score"]
+OF_A_GRAPH = ["crossing", "noise_crossing", "spectral_gap"]
 
 
 def task_on(*arrays, k=6, present=None, **parameters):
@@ -47,7 +48,8 @@ def found():
 
 def test_clear_clusters_are_found_and_all_criteria_agree(found):
     assert found.k == 4
-    assert list(found.table) == COLUMNS
+    assert list(found.table) == [*COLUMNS, *OF_A_GRAPH]
+    assert found.by == "cost"
     assert found.table["k"].tolist() == [2, 3, 4, 5]
     for column in ("gap", "stability", "silhouette", "stretch", "score"):
         assert found.table[column][2] == np.max(found.table[column])
@@ -97,7 +99,7 @@ def test_the_same_seed_gives_the_same_bits_and_the_order_of_rows_does_not_matter
     X, _ = make_blobs(120, centers=4, n_features=6, random_state=1)
     again = choose_k(X, k_max=5, random_state=0)
     shuffled = choose_k(X[RNG.permutation(120)], k_max=5, random_state=0)
-    for column in COLUMNS:
+    for column in (*COLUMNS, *OF_A_GRAPH):
         assert np.array_equal(found.table[column], again.table[column])
         # where groups part, rounding grows
         rounding = 0.1 if column == "stretch" else 1e-9
@@ -109,7 +111,7 @@ def test_weights_equal_repetition():
     weight = np.random.default_rng(0).integers(1, 4, len(X))
     weighted = choose_k(X, k_max=4, sample_weight=weight, random_state=0)
     repeated = choose_k(np.repeat(X, weight, axis=0), k_max=4, random_state=0)
-    for column in ("cost", "noise_cost", "stability"):
+    for column in ("cost", "noise_cost", "stability", *OF_A_GRAPH):
         assert np.allclose(weighted.table[column], repeated.table[column], rtol=1e-6, atol=1e-9)
 
 
@@ -117,10 +119,10 @@ def test_progress_and_verbose_tell_every_step(capsys):
     X, _ = blobs(3, 4, 20)
     told = []
     choose_k(X, k_max=3, random_state=0, verbose=1, progress=lambda *step: told.append(step))
-    assert [step[0] for step in told] == list(range(1, 12))
-    assert {step[1] for step in told} == {11}
+    assert [step[0] for step in told] == list(range(1, 13))
+    assert {step[1] for step in told} == {12}
     assert told[0][2] == "features"
-    assert "[powerkmeans] 11 of 11: silhouettes" in capsys.readouterr().err
+    assert "[powerkmeans] 12 of 12: neighbours" in capsys.readouterr().err
 
 
 def test_many_rows_are_sampled(monkeypatch):
@@ -363,38 +365,38 @@ def test_the_bend_is_measured_from_the_straight_line():
 
 
 def test_the_largest_bend_is_chosen_where_noise_is_beaten():
-    k, reason = recommend(criteria([0, 0.2, 0.6, 0.65, 0.7, 0.75]))
+    k, reason = by_cost(criteria([0, 0.2, 0.6, 0.65, 0.7, 0.75]))
     assert k == 3
     assert "Finer clusters beat noise by more" in reason
     assert "the annealing rests at no number of groups" in reason
-    assert recommend(criteria([0, 0.2, 0.6, 0.55, 0.5, 0.45]))[1].count("Finer") == 0
+    assert by_cost(criteria([0, 0.2, 0.6, 0.55, 0.5, 0.45]))[1].count("Finer") == 0
 
 
 def test_stability_weighs_the_bend():
     gap = [0, 0.1, 0.5, 0.65, 0.6, 0.5]
-    assert recommend(criteria(gap))[0] == 4
+    assert by_cost(criteria(gap))[0] == 4
     stability = np.array([1, 1, 1, 0.4, 0.4, 0.4])
-    assert recommend(criteria(gap, stability))[0] == 3
+    assert by_cost(criteria(gap, stability))[0] == 3
 
 
 def test_both_ends_of_the_range_can_be_chosen():
-    assert recommend(criteria([0, 0.9, 0.5, 0.4, 0.3]))[0] == 2
-    k, reason = recommend(criteria([0, 0.1, 0.2, 0.9, 0.8]))
+    assert by_cost(criteria([0, 0.9, 0.5, 0.4, 0.3]))[0] == 2
+    k, reason = by_cost(criteria([0, 0.1, 0.2, 0.9, 0.8]))
     assert k == 4
     assert "It is the end of the range: a larger k_max tells" in reason
 
 
 def test_what_noise_varies_by_does_not_count():
-    k, reason = recommend(criteria([0, 0.02, 0.03, 0.02, 0.01]))
+    k, reason = by_cost(criteria([0, 0.02, 0.03, 0.02, 0.01]))
     assert k == 1
     assert reason.startswith("No number of clusters from 2 to 4 stands out: what they explain of the data beyond")
     assert "This compares numbers of clusters by cost; whether those of one number are apart" in reason
-    assert recommend(criteria([0, 0.02, 0.03, 0.02, 0.01], deviation=0.001))[0] == 3
-    assert recommend(criteria([0, -0.5, -0.3, -0.8, -0.9]))[0] == 1
+    assert by_cost(criteria([0, 0.02, 0.03, 0.02, 0.01], deviation=0.001))[0] == 3
+    assert by_cost(criteria([0, -0.5, -0.3, -0.8, -0.9]))[0] == 1
 
 
 def test_an_advantage_that_only_grows_marks_no_number():
-    k, reason = recommend(criteria([0, 0.1, 0.2, 0.3, 0.4]))
+    k, reason = by_cost(criteria([0, 0.1, 0.2, 0.3, 0.4]))
     assert k == 1
     assert "the advantage is largest at the end of the range and still grows: try a larger k_max" in reason
 
@@ -443,7 +445,7 @@ ONE_OF = [
 def test_what_is_said_holds_and_excludes_nothing_else_that_is_said(gap):
     stability = np.linspace(0.2, 0.9, len(gap))
     c = criteria(gap, stability)
-    k, reason = recommend(c)
+    k, reason = by_cost(c)
     at = c.numbers.index(k)
     said = [sentence for sentence in TRUE_IF if sentence in reason]
     assert [sentence for sentence in said if not TRUE_IF[sentence](c, at)] == []

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sklearn.metrics import adjusted_rand_score
 from scipy.sparse import csr_array
+from sklearn.metrics import adjusted_rand_score
 
 import oracle
 from helpers import blobs, make_present, quick, quick_views

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import re
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -167,15 +168,22 @@ def test_score_by_number_of_features():
 
 def test_the_choice_is_drawn_as_its_table_says(choice):
     display = KChoiceDisplay.from_choice(choice)
-    cost, stability, silhouette, stretch = display.ax_
+    cost, stability, silhouette, stretch, crossing, gap = display.ax_
     table = choice.table
     assert np.array_equal(cost.lines[0].get_ydata(), table["noise_cost"])
     assert np.array_equal(cost.lines[1].get_ydata(), table["cost"])
     assert np.array_equal(stability.lines[0].get_ydata(), table["stability"])
     assert np.array_equal(silhouette.lines[0].get_ydata(), table["silhouette"])
     assert np.allclose([bar.get_height() for bar in stretch.patches], table["stretch"])
+    assert np.array_equal(crossing.lines[0].get_ydata(), table["noise_crossing"])
+    assert np.array_equal(crossing.lines[1].get_ydata(), np.maximum(table["crossing"], 1e-4))
+    assert np.array_equal(gap.lines[1].get_ydata(), table["spectral_gap"])
     assert all(ax.lines[-1].get_xdata()[0] == 3 for ax in display.ax_)
     assert cost.get_title(loc="left") == "k = 3 stands out"
+    unasked = {name: np.full(len(table["k"]), np.nan) for name in ("crossing", "noise_crossing", "spectral_gap")}
+    assert len(KChoiceDisplay.from_choice(replace(choice, table=table | unasked)).ax_) == 4
+    by_neighbours = KChoiceDisplay.from_choice(replace(choice, by="neighbours"))
+    assert by_neighbours.ax_[0].get_title(loc="left") == "k = 3 stands out by its neighbours"
     with pytest.raises(TypeError, match="KChoiceDisplay takes as choice what choose_k returned, got a int"):
         KChoiceDisplay.from_choice(3)
 

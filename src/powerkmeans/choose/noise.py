@@ -7,6 +7,7 @@ data beyond that is due to gaps in it.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,18 +23,42 @@ def make_cloud(full: Task, size: int, rng: np.random.Generator) -> RowSample:
 
     The covariance is that of all views' columns side by side, so that views stay correlated as they are.
     """
-    base = _base_rows(full, rng)
+    base = _measured(_base_rows(full, rng))
+    cloud = _uniform(base.side_by_side(np.ones(len(base.units))), size, rng)
+    parts = np.split(cloud, np.cumsum([len(mean) for mean in base.means])[:-1], axis=1)
+    drawn = (mean + unit * part for mean, unit, part in zip(base.means, base.units, parts, strict=True))
+    return RowSample(tuple(_features(full, index, view) for index, view in enumerate(drawn)), np.ones(size))
+
+
+def plain_cloud(full: Task, view_weights: Float64Array, size: int, rng: np.random.Generator) -> Float64Array:
+    """So many rows of a cloud along the leading directions of all views' columns, each view by its weight."""
+    spread, _ = principal(_measured(_base_rows(full, rng)).side_by_side(view_weights))
+    return rng.uniform(-math.sqrt(3), math.sqrt(3), (size, len(spread))) * spread
+
+
+class _Measured(NamedTuple):
+    """Rows of each view about their mean, zero where they are absent, and the root of their scatter."""
+
+    offsets: list[Float64Array]
+    means: list[Float64Array]
+    units: list[float]
+    share: Float64Array
+
+    def side_by_side(self, view_weights: Float64Array) -> Float64Array:
+        """All columns, each view with its weight as scatter; products of them are the covariance."""
+        parts = zip(self.offsets, self.units, view_weights, strict=True)
+        side = np.concatenate([offset / unit * weight**0.5 for offset, unit, weight in parts], axis=1)
+        return side * np.sqrt(self.share)[:, None]
+
+
+def _measured(base: RowSample) -> _Measured:
     rows, share = [as_dense(view).astype(np.float64) for view in base.views], base.weight / np.sum(base.weight)
     means = _means(rows, base)
     offsets = [
         _offset(view, mean, base.present, i) for i, (view, mean) in enumerate(zip(rows, means, strict=True))
     ]
     units = [max(float(share @ np.vecdot(o, o)) ** 0.5, np.finfo(np.float64).tiny) for o in offsets]
-    side = np.concatenate([offset / unit for offset, unit in zip(offsets, units, strict=True)], axis=1)
-    cloud = _uniform(side * np.sqrt(share)[:, None], size, rng)
-    parts = np.split(cloud, np.cumsum([len(mean) for mean in means])[:-1], axis=1)
-    drawn = (mean + unit * part for mean, unit, part in zip(means, units, parts, strict=True))
-    return RowSample(tuple(_features(full, index, view) for index, view in enumerate(drawn)), np.ones(size))
+    return _Measured(offsets, means, units, share)
 
 
 def _features(full: Task, index: int, drawn: Float64Array) -> Array:

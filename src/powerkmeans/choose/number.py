@@ -9,18 +9,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from powerkmeans.choose.criteria import FEWER_ROWS, agreements, cost_shares, halves, labels_by_half, silhouettes
+from powerkmeans.choose.neighbours import Crossings, find_crossings
 from powerkmeans.choose.noise import make_cloud
-from powerkmeans.choose.path import Shared, labels_of, make_shared, slow_annealing, solve_all
-from powerkmeans.choose.rule import Criteria, deviations, gaps, recommend
+from powerkmeans.choose.path import Shared, Solution, labels_of, make_shared, slow_annealing, solve_all
+from powerkmeans.choose.rule import Apart, Criteria, deviations, gaps, recommend
 from powerkmeans.choose.splits import stretches
 from powerkmeans.compute.blas import single_threaded_blas
 from powerkmeans.estimators import KernelPowerKMeans, MultiViewPowerKMeans
 from powerkmeans.estimators.listeners import Printer
 from powerkmeans.exceptions import DataGuidanceWarning
+from powerkmeans.features.graph.agreement import agreement
 from powerkmeans.features.maps.registry import MAPS
 from powerkmeans.fitting.problem import make_task
 from powerkmeans.fitting.task import Task
-from powerkmeans.inputs.settings import Settings, check_settings
+from powerkmeans.inputs.settings import Settings, ViewSettings, check_settings
 from powerkmeans.inputs.tables import is_several
 from powerkmeans.inputs.views import check_several_views, check_single_view
 from powerkmeans.models.explain import ViewTable
@@ -71,6 +73,12 @@ class KChoice:
         - ``silhouette``: mean silhouette in feature space, on a sample.
         - ``stretch``: over how much of ``log |s|`` the annealing has as many groups.
         - ``score``: how far the gap lies above the straight line over the range, times the stability.
+        - ``crossing``: how often near neighbours in a graph are of different groups, over how often by chance.
+        - ``noise_crossing``: the same of noise with the same spread.
+        - ``spectral_gap``: how many times as far from one as the last of so many eigenvalues of the graph the one
+          behind them is. These three are NaN where no graph is asked, or it has more pieces than ``k_max``.
+    by : {"cost", "neighbours"}
+        What the number was chosen by: clusters around centres, or groups of any shape that no neighbours join.
     most_stable : int
         The number whose clusters come back best under resampling, whether one stands out or not.
     bend_deviation : float
@@ -86,6 +94,7 @@ class KChoice:
     table: ViewTable
     bend_deviation: float
     path: AnnealingPath
+    by: str
 
     @property
     def most_stable(self) -> int:
@@ -118,6 +127,10 @@ def choose_k(
     long the annealing rests at as many groups. The recommendation goes by the first two: of the numbers that beat
     noise clearly, the one where the advantage bends most, times the stability. The others are there to compare.
 
+    Costs know clusters around centres. Where the estimator may take a graph, groups of any shape are sought in one
+    too. If there are some that next to no neighbours join, and clusters around centres are not these, or none
+    stands out, the largest number of them is recommended.
+
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n_samples, n_features), or a list or dict of views
@@ -139,9 +152,9 @@ def choose_k(
         Called as ``progress(done, total, what)`` after each of a dozen steps.
     **estimator_parameters
         Parameters of the estimator that the number is for: ``feature_map``, ``bandwidth``, ``membership`` and so
-        on. ``feature_map="auto"``, ``"graph"`` and ``"exact"`` are taken as ``"nystroem"`` here,
-        ``reference_distance="within"`` is that of the largest number. What concerns starts (``init``, ``n_init``,
-        ``s_init``) is not taken, nor is ``advice``.
+        on. Costs with ``feature_map="auto"``, ``"graph"`` and ``"exact"`` are those of ``"nystroem"``; with the
+        first two a graph is asked besides. ``reference_distance="within"`` is that of the largest number. What
+        concerns starts (``init``, ``n_init``, ``s_init``) is not taken, nor is ``advice``.
 
     Returns
     -------
@@ -156,8 +169,8 @@ def choose_k(
     >>> choice = choose_k(X, k_max=6, random_state=0)
     >>> choice.k
     4
-    >>> list(choice.table)
-    ['k', 'cost', 'noise_cost', 'gap', 'stability', 'silhouette', 'stretch', 'score']
+    >>> list(choice.table)  # doctest: +ELLIPSIS
+    ['k', 'cost', 'noise_cost', 'gap', 'stability', 'silhouette', 'stretch', 'score', 'crossing', ...]
 
     """
     k_min = integer(2)("k_min", k_min)
@@ -166,16 +179,20 @@ def choose_k(
         raise ValueError(f"k_max={k_max} should be >= k_min={k_min}.")
     _check_progress(progress)
     seed = draw_seed(random_state)
-    checked, settings = _checked(X, views, sample_weight, present, estimator_parameters)
+    checked, settings, fuses = _checked(X, views, sample_weight, present, estimator_parameters)
     most = _largest(k_min, k_max, len(checked.weight))
-    steps = _Steps(progress, settings.verbose)
+    steps = _Steps(progress, settings.verbose, fuses)
     with single_threaded_blas():
         full, shared, numbers = _posed(checked, settings, seed, k_min, most)
         if numbers[-2] < k_max:
             _warn_of_fewer(k_max, numbers[-2], len(shared.rows.weight))
-        criteria, path = _measured(full, shared, numbers, steps)
-    k, reason = recommend(criteria)
-    return KChoice(k, reason, _table(criteria), criteria.bend_deviation, path)
+        criteria, path, found = _measured(full, shared, numbers, steps)
+        crossings = find_crossings(full, shared, numbers) if fuses else None
+        if fuses:
+            steps.done("neighbours")
+    apart = None if crossings is None else _apart(crossings, shared, found)
+    k, reason, by = recommend(criteria, apart)
+    return KChoice(k, reason, _table(criteria, crossings), criteria.bend_deviation, path, by)
 
 
 def _posed(
@@ -191,8 +208,10 @@ def _posed(
     return (full, shared, numbers) if most == k_max else _posed(checked, settings, seed, k_min, most)
 
 
-def _measured(full: Task, shared: Shared, numbers: list[int], steps: _Steps) -> tuple[Criteria, AnnealingPath]:
-    """All criteria for each number of clusters, and the annealing that shows where groups separate."""
+def _measured(
+    full: Task, shared: Shared, numbers: list[int], steps: _Steps
+) -> tuple[Criteria, AnnealingPath, dict[int, Solution]]:
+    """All criteria for each number of clusters, the annealing where groups separate, and the clusters."""
     steps.done("features")
     path = _path(shared, numbers[-1])
     steps.done("annealing")
@@ -214,7 +233,18 @@ def _measured(full: Task, shared: Shared, numbers: list[int], steps: _Steps) -> 
         stretch=stretches(path.groups, path.s, numbers),
     )
     steps.done("silhouettes")
-    return criteria, path
+    return criteria, path, found
+
+
+def _apart(crossings: Crossings, shared: Shared, found: dict[int, Solution]) -> Apart | None:
+    """The groups that are apart, if any are, beside as many clusters around centres."""
+    at = crossings.clearest
+    if at is None:
+        return None
+    k = crossings.numbers[at]
+    around = labels_of(shared.with_clusters(k), found[k].parameters)
+    alike = agreement(crossings.labels[at], around, shared.rows.weight)
+    return Apart(k, float(crossings.crossing[at]), float(crossings.noise[at]), alike)
 
 
 def _stability(full: Task, shared: Shared, numbers: list[int], steps: _Steps) -> Float64Array:
@@ -244,8 +274,9 @@ def _path(shared: Shared, n_centroids: int) -> AnnealingPath:
     return AnnealingPath(s, groups, sizes)
 
 
-def _table(criteria: Criteria) -> ViewTable:
+def _table(criteria: Criteria, crossings: Crossings | None) -> ViewTable:
     """The numbers to choose from, without the one more on either side."""
+    unasked = np.full(len(criteria.numbers), np.nan)
     columns = {
         "k": np.array(criteria.numbers),
         "cost": criteria.shares,
@@ -255,6 +286,9 @@ def _table(criteria: Criteria) -> ViewTable:
         "silhouette": criteria.silhouette,
         "stretch": criteria.stretch,
         "score": criteria.score,
+        "crossing": unasked if crossings is None else crossings.crossing,
+        "noise_crossing": unasked if crossings is None else crossings.noise,
+        "spectral_gap": unasked if crossings is None else crossings.gap,
     }
     return ViewTable({name: column[1:-1] for name, column in columns.items()})
 
@@ -262,9 +296,9 @@ def _table(criteria: Criteria) -> ViewTable:
 class _Steps:
     """Tells how far it is, on stderr if verbose and to whoever asked."""
 
-    def __init__(self, progress: Progress | None, verbose: int) -> None:
+    def __init__(self, progress: Progress | None, verbose: int, fuses: bool) -> None:
         self._progress, self._printer = progress, Printer(verbose)
-        self._done, self._total = 0, 4 + 2 * DRAWS + CLOUDS
+        self._done, self._total = 0, 4 + 2 * DRAWS + CLOUDS + fuses
 
     def done(self, what: str) -> None:
         self._done += 1
@@ -280,8 +314,8 @@ def _check_progress(progress: Any) -> None:
 
 def _checked(
     X: Any, views: Any, sample_weight: Any, present: Any, parameters: dict[str, Any]
-) -> tuple[Views, Settings]:
-    """The views and settings that the estimator of these parameters would fit."""
+) -> tuple[Views, Settings, bool]:
+    """The views and settings that the estimator of these parameters would fit, and whether it may take a graph."""
     for name in _SET_HERE:
         if name in parameters:
             raise TypeError(f"choose_k decides on {name} itself; leave it out.")
@@ -294,12 +328,13 @@ def _checked(
         estimator = KernelPowerKMeans(1, **parameters)
         checked = check_single_view(estimator, X, sample_weight, fitting=True)
     settings = check_settings(estimator.get_params(deep=False), several_views=several)
-    return checked, _with_coordinates(settings, checked.names)
+    by_view = settings.of_views(checked.names)
+    fuses = all(MAPS[view.feature_map].fuses for view in by_view)
+    return checked, _with_coordinates(settings, by_view), fuses
 
 
-def _with_coordinates(settings: Settings, names: tuple[str, ...]) -> Settings:
-    """Landmarks in place of exact kernels: noise has to be mapped too."""
-    by_view = settings.of_views(names)
+def _with_coordinates(settings: Settings, by_view: tuple[ViewSettings, ...]) -> Settings:
+    """Landmarks in place of graphs and of exact kernels: noise has to be mapped too."""
     if any(view.given for view in by_view):
         raise ValueError(
             "choose_k compares samples with noise of the same spread, and kernel='precomputed' has no samples. "

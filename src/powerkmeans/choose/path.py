@@ -38,9 +38,15 @@ _SHRINK, _SMALLEST_START, _EVERY, _MAX_ITER = 0.01, 0.2, 4, 700
 
 @dataclass(frozen=True)
 class Shared:
-    """What all numbers of clusters share: features of some rows, the problem on them, and each view's baseline."""
+    """What all numbers of clusters share.
+
+    task : the problem on features of some rows
+    given : these rows as maps take them
+    baselines : what each view has to beat
+    """
 
     task: Task
+    given: RowSample
     baselines: dict[int, Float64Array | None]
 
     def with_clusters(self, n_clusters: int) -> Task:
@@ -60,8 +66,8 @@ class Shared:
 
 def make_shared(full: Task, numbers: list[int], most: int) -> Shared:
     """Features of at most so many rows, drawn once for all numbers of clusters."""
-    task = full.on_features(full.sample_features(full.stream("choice"), most))
-    return Shared(task, _baselines(full, [1, *numbers]))
+    given = full.sample_rows(full.stream("choice"), most)
+    return Shared(full.on_features(full.features_of(given)), given, _baselines(full, [1, *numbers]))
 
 
 def _baselines(full: Task, numbers: list[int]) -> dict[int, Float64Array | None]:

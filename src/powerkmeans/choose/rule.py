@@ -11,6 +11,10 @@ from powerkmeans.types import Float64Array
 
 # a bend must exceed what noise has by this many standard deviations
 SIGNIFICANT = 5.0
+# the adjusted Rand index from which clusters are the same
+ALIKE = 0.8
+# what a number is chosen by
+BY_COST, BY_NEIGHBOURS = "cost", "neighbours"
 # a stretch shorter than this factor of |s| marks nothing
 _LONG = float(np.log(1.5))
 
@@ -71,8 +75,33 @@ class Criteria(NamedTuple):
         return self.bend * np.clip(self.stability, 0, 1)
 
 
-def recommend(criteria: Criteria) -> tuple[int, str]:
-    """The number of clusters to take, 1 if none stands out, and why, in plain words.
+class Apart(NamedTuple):
+    """Groups in a graph that next to no neighbours join.
+
+    k : how many
+    crossing, noise : how often neighbours are of different groups, over how often by chance, and that of noise
+    alike : the adjusted Rand index of them and as many clusters around centres
+    """
+
+    k: int
+    crossing: float
+    noise: float
+    alike: float
+
+
+def recommend(criteria: Criteria, apart: Apart | None = None) -> tuple[int, str, str]:
+    """The number of clusters to take, 1 if none stands out, why, in plain words, and by what.
+
+    Clusters around centres decide, unless they are not the groups that are apart, or none of them stands out.
+    """
+    k, reason = by_cost(criteria)
+    if apart is None or (k > 1 and apart.alike >= ALIKE):
+        return k, reason, BY_COST
+    return apart.k, " ".join(_apart_reasons(criteria, apart, k)), BY_NEIGHBOURS
+
+
+def by_cost(criteria: Criteria) -> tuple[int, str]:
+    """The number of clusters around centres, 1 if none stands out, and why.
 
     Of the numbers that leave less than noise does, with a bend that noise does not have, the one of highest score.
     """
@@ -141,6 +170,29 @@ def _reasons(criteria: Criteria, best: int) -> Iterator[str]:
         yield "It is the end of the range: a larger k_max tells whether more clusters gain as much."
     elif still:
         yield "Finer clusters beat noise by more: there is structure at smaller scales too."
+
+
+def _apart_reasons(criteria: Criteria, apart: Apart, by_cost: int) -> Iterator[str]:
+    yield (
+        f"k={apart.k} groups have next to no near neighbours in common: {_few(apart.crossing)} of those that "
+        f"chance would give, where groups of noise of the same spread have {_few(apart.noise)}, and the spectrum "
+        "of the graph has a wide gap behind them."
+    )
+    if apart.alike >= ALIKE:
+        yield "Clusters around centres are the same, but by cost no number stands out."
+    else:
+        others = "no number stands out" if by_cost == 1 else f"it would be k={by_cost}"
+        yield (
+            f"{apart.k} clusters around centres cut through them (adjusted Rand index {apart.alike:.2f}), so they "
+            f"are shapes; by cost {others}."
+        )
+    if apart.k == criteria.numbers[-2]:
+        yield "It is the end of the range: a larger k_max tells whether there are more."
+    yield "A fit finds them with feature_map='graph', which the default takes where it is clear."
+
+
+def _few(share: float) -> str:
+    return "less than 0.1 %" if share < 0.001 else f"{100 * share:.2g} %"
 
 
 def _return(criteria: Criteria, at: int) -> str:

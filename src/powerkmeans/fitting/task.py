@@ -140,16 +140,23 @@ class Task:
         explicit = self.prepared.explicit
         return points if explicit is None else explicit.from_explicit(points)
 
-    def sample_features(self, rng: np.random.Generator, most: int | None = None) -> RowSample:
-        """Centred features of sampled rows, at most so many; an absent row is zero, which is the mean."""
+    def sample_features(self, rng: np.random.Generator) -> RowSample:
+        """Centred features of sampled rows."""
+        explicit = self.prepared.explicit
+        return self.features_of(self.sample_rows(rng)) if explicit is None else explicit.sample
+
+    def sample_rows(self, rng: np.random.Generator, most: int | None = None) -> RowSample:
+        """Sampled rows as maps take them, at most so many."""
         prepared = self.prepared
-        if prepared.explicit is not None:
-            return prepared.explicit.sample
         row_bytes = prepared.splits[-1] * prepared.engine.dtype.itemsize
         most = most or max(SAMPLE_BYTES // row_bytes, 10 * self.settings.n_clusters)
-        sample = subsample(prepared.sample, most, rng, choose_rows)
+        return subsample(prepared.sample, most, rng, choose_rows)
+
+    def features_of(self, sample: RowSample) -> RowSample:
+        """Centred features of such rows; an absent row is zero, which is the mean."""
         # one view after the other: rows of all of them at once may take as much as everything else
-        views = tuple(m(in_memory(view), np) for m, view in zip(prepared.fastest_maps, sample.views, strict=True))
+        maps = self.prepared.fastest_maps
+        views = tuple(m(in_memory(view), np) for m, view in zip(maps, sample.views, strict=True))
         if sample.present is not None:
             views = tuple(map(zero_where_absent, views, sample.present.T))
         return RowSample(views, sample.weight, sample.present)

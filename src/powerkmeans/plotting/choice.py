@@ -6,7 +6,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from powerkmeans.choose.neighbours import WIDE
 from powerkmeans.choose.number import KChoice
+from powerkmeans.choose.rule import BY_NEIGHBOURS
 from powerkmeans.plotting.style import (
     Axes,
     EndLabel,
@@ -23,10 +25,12 @@ from powerkmeans.types import Array
 
 # the least upper ends of the axes of stability, silhouette and stretch
 _LEAST = (1.05, 0.3, 0.7)
+# shares below this are drawn there, as logarithms of nothing have no place
+_LEAST_SHARE = 1e-4
 
 
 class KChoiceDisplay:
-    """What :func:`powerkmeans.choose_k` measured: cost beside noise, stability, silhouette, annealing.
+    """What :func:`powerkmeans.choose_k` measured: cost beside noise, stability, silhouette, annealing, neighbours.
 
     Parameters
     ----------
@@ -36,7 +40,7 @@ class KChoiceDisplay:
     Attributes
     ----------
     ax_ : ndarray of Axes
-        Four panels, two by two.
+        Four panels, two by two; six where a graph was asked.
     figure_ : Figure
 
     Examples
@@ -69,7 +73,7 @@ class KChoiceDisplay:
         choice : KChoice
             What :func:`powerkmeans.choose_k` returned.
         ax : Axes, sequence of Axes or None, default=None
-            Where to draw: one Axes, whose place is divided, or four.
+            Where to draw: one Axes, whose place is divided, or one for each panel.
 
         Returns
         -------
@@ -79,11 +83,15 @@ class KChoiceDisplay:
         return cls(choice).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw the four panels, with the recommended number marked in each."""
+        """Draw the panels, with the recommended number marked in each."""
         table, numbers = self.choice.table, self.choice.table["k"]
-        axes = panels(ax, (2, 2), (3.6, 2.3), sharex=True)
+        asked = bool(np.any(np.isfinite(table["crossing"])))
+        axes = panels(ax, (3 if asked else 2, 2), (3.6, 2.3), sharex=True)
         palette = palette_of(axes[0])
-        self._draw_cost(axes[0], palette)
+        self._draw_beside_noise(axes[0], palette, ("cost", "noise_cost"))
+        axes[0].set_ylabel("share of the cost\nthat is left")
+        if asked:
+            self._draw_neighbours(axes[4:], palette)
         for panel, column in ((axes[1], "stability"), (axes[2], "silhouette")):
             panel.plot(numbers, table[column], color=palette.blue, marker="o", ms=3.5, lw=1.6)
         axes[1].set_ylabel("stability\n(adjusted Rand)")
@@ -91,12 +99,12 @@ class KChoiceDisplay:
         axes[3].bar(numbers, np.nan_to_num(table["stretch"]), color=palette.blue, width=0.7)
         axes[3].set_ylabel("rest of the annealing\n(log |s|)")
         # from zero, and high enough that what is small looks small
-        for panel, column, least in zip(axes[1:], ("stability", "silhouette", "stretch"), _LEAST, strict=True):
+        for panel, column, least in zip(axes[1:4], ("stability", "silhouette", "stretch"), _LEAST, strict=True):
             values = np.nan_to_num(table[column])
             panel.set_ylim(min(0.0, 1.1 * float(np.min(values))), max(least, 1.1 * float(np.max(values))))
         for panel in axes:
             self._mark(panel, palette)
-        for panel in axes[2:]:
+        for panel in axes[-2:]:
             panel.set_xlabel("number of clusters k")
             panel.set_xticks(numbers[:: max(1, round(len(numbers) / 8))])
         self._title(axes[0], palette)
@@ -104,17 +112,28 @@ class KChoiceDisplay:
         self.ax_, self.figure_ = axes, axes[0].figure
         return self
 
-    def _draw_cost(self, ax: Axes, palette: Palette) -> None:
-        """The cost of the data beside that of noise; what lies between the two is the gap."""
-        table, numbers = self.choice.table, self.choice.table["k"]
-        ax.fill_between(numbers, table["cost"], table["noise_cost"], color=palette.blue, alpha=0.12, lw=0)
-        ax.plot(numbers, table["noise_cost"], color=palette.faint, lw=1.6)
-        ax.plot(numbers, table["cost"], color=palette.blue, marker="o", ms=3.5, lw=1.6)
+    def _draw_neighbours(self, axes: Array, palette: Palette) -> None:
+        """How often neighbours cross, and the gap in the spectrum, beside that of a line cut in the middle."""
+        self._draw_beside_noise(axes[0], palette, ("crossing", "noise_crossing"))
+        axes[0].set_ylabel("neighbours of\ndifferent groups")
+        numbers, gap = self.choice.table["k"], self.choice.table["spectral_gap"]
+        axes[1].plot(numbers, np.full(len(numbers), WIDE), color=palette.faint, lw=1.6)
+        axes[1].plot(numbers, gap, color=palette.blue, marker="o", ms=3.5, lw=1.6)
+        log_axis(axes[1], "y")
+        label_ends(axes[1], [EndLabel(float(numbers[-1]), WIDE, "a line\nin halves", palette.faint)], gap=2.2)
+        axes[1].set_ylabel("gap in the spectrum")
+
+    def _draw_beside_noise(self, ax: Axes, palette: Palette, columns: tuple[str, str]) -> None:
+        """A column of the data beside that of noise, by ratios: what lies between the two is the gap."""
+        numbers = self.choice.table["k"]
+        data, noise = (np.maximum(self.choice.table[name], _LEAST_SHARE) for name in columns)
+        ax.fill_between(numbers, data, noise, color=palette.blue, alpha=0.12, lw=0)
+        ax.plot(numbers, noise, color=palette.faint, lw=1.6)
+        ax.plot(numbers, data, color=palette.blue, marker="o", ms=3.5, lw=1.6)
         log_axis(ax, "y")
-        ax.set_ylabel("share of the cost\nthat is left")
         last = float(numbers[-1])
-        noise = EndLabel(last, float(table["noise_cost"][-1]), "noise of the\nsame spread", palette.faint)
-        label_ends(ax, [noise, EndLabel(last, float(table["cost"][-1]), "data", palette.blue)], gap=2.2)
+        of_noise = EndLabel(last, float(noise[-1]), "noise of the\nsame spread", palette.faint)
+        label_ends(ax, [of_noise, EndLabel(last, float(data[-1]), "data", palette.blue)], gap=2.2)
 
     def _mark(self, ax: Axes, palette: Palette) -> None:
         if self.choice.k > 1:
@@ -122,5 +141,6 @@ class KChoiceDisplay:
 
     def _title(self, ax: Axes, palette: Palette) -> None:
         k = self.choice.k
-        text = f"k = {k} stands out" if k > 1 else "no number stands out"
+        by = " by its neighbours" if self.choice.by == BY_NEIGHBOURS else ""
+        text = f"k = {k} stands out{by}" if k > 1 else "no number stands out"
         ax.set_title(text, color=palette.orange, fontsize=small(ax, 1.0), loc="left")

@@ -28,7 +28,7 @@ def run(options: dict[str, Any]) -> None:
     inputs = read_inputs(reading, terminal)
     tell_input(inputs, reading, terminal)
     found = _compare(inputs, model.parameters(several=inputs.several), k_min, k_max, terminal)
-    reason, most = found.reason.replace("k_max", "--max"), int(found.table["k"][-1])
+    reason, most = in_options(found.reason).replace("k_max", "--max"), int(found.table["k"][-1])
     if most < k_max:
         terminal.note(f"--max {k_max} is lowered to {most}: half of the samples must be able to have two more.")
     if terminal.as_json:
