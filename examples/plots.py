@@ -17,7 +17,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from sklearn.datasets import load_digits, load_wine, make_blobs
+from sklearn.datasets import load_digits, load_wine, make_blobs, make_moons
 from sklearn.preprocessing import StandardScaler
 
 from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, choose_k
@@ -146,6 +146,12 @@ def choice_noise() -> Any:
     return KChoiceDisplay.from_choice(no_clusters())
 
 
+def choice_shapes() -> Any:
+    """The same for two moons, which stand out by their neighbours alone."""
+    X, _ = make_moons(400, noise=0.06, random_state=0)
+    return KChoiceDisplay.from_choice(choose_k(X, k_max=10, random_state=0))
+
+
 def choice_splits() -> Any:
     """The annealing behind the choice."""
     return SplitDisplay.from_choice(five_clusters())
@@ -153,7 +159,7 @@ def choice_splits() -> Any:
 
 PICTURES: list[Callable[[], Any]] = [
     convergence, membership, embedding, wine, views, sensitivity, dimension, splits, annealing, shapes, choice,
-    choice_noise, choice_splits,
+    choice_noise, choice_shapes, choice_splits,
 ]  # fmt: skip
 
 

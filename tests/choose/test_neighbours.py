@@ -20,7 +20,7 @@ from powerkmeans.fitting.problem import make_task
 from powerkmeans.inputs.settings import check_settings
 from powerkmeans.metrics import clustering_accuracy
 
-MOONS, OF_MOONS = make_moons(300, noise=0.06, random_state=0)
+MOONS, OF_MOONS = make_moons(300, noise=0.05, random_state=0)
 RINGS, _ = make_circles(400, noise=0.05, factor=0.5, random_state=0)
 COLUMNS = ("crossing", "noise_crossing", "spectral_gap")
 

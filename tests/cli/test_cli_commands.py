@@ -6,6 +6,7 @@ import click
 import numpy as np
 import pytest
 from command_helpers import LANDMARKS, K, N, ids, leftovers, read_csv, rows, write_csv
+from sklearn.datasets import make_moons
 
 import powerkmeans
 from powerkmeans import MultiViewPowerKMeans
@@ -97,6 +98,17 @@ def test_choose_k_tells_the_choice_and_its_table(run, table):
         "To compare 99 clusters takes" in run("choose-k", table, "--id", "id", "--min", 99, "--max", 99).sentence
     )
     assert "--min 9 is larger" in run("choose-k", table, "--min", 9, "--max", 3).sentence
+
+
+def test_choose_k_shows_neighbours_where_they_decide(run, tmp_path):
+    X, _ = make_moons(400, noise=0.06, random_state=0)
+    np.savetxt(tmp_path / "moons.csv", X, delimiter=",", header="x,y", comments="")
+    shown = run("choose-k", "moons.csv", "--max", 4).out
+    assert "Groups of neighbours  of any shape" in shown
+    assert "k   crossing   noise_crossing   spectral_gap" in shown
+    assert "A fit finds them with --feature-map graph" in shown
+    assert run("choose-k", "moons.csv", "--max", 4, "--json").json["k"] == 2
+    assert "crossing" not in run("choose-k", "moons.csv", "--max", 4, "--feature-map", "nystroem").out
 
 
 def test_choose_k_cuts_its_range_and_says_so(run, tmp_path):

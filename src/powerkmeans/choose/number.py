@@ -34,6 +34,8 @@ from powerkmeans.types import Array, Float64Array, Views
 
 # how often the rows are cut in halves, and how many clouds of noise they are compared with
 DRAWS, CLOUDS = 2, 3
+# what the table has of neighbours
+OF_NEIGHBOURS = ("crossing", "noise_crossing", "spectral_gap")
 _SET_HERE = ("n_clusters", "s_init", "init", "n_init", "random_state", "views", "advice")
 _SEVERAL = ("entropy", "view_scaling", "view_baseline")
 Progress = Callable[[int, int, str], object]
@@ -277,6 +279,7 @@ def _path(shared: Shared, n_centroids: int) -> AnnealingPath:
 def _table(criteria: Criteria, crossings: Crossings | None) -> ViewTable:
     """The numbers to choose from, without the one more on either side."""
     unasked = np.full(len(criteria.numbers), np.nan)
+    of_neighbours = (unasked,) * 3 if crossings is None else (crossings.crossing, crossings.noise, crossings.gap)
     columns = {
         "k": np.array(criteria.numbers),
         "cost": criteria.shares,
@@ -286,9 +289,7 @@ def _table(criteria: Criteria, crossings: Crossings | None) -> ViewTable:
         "silhouette": criteria.silhouette,
         "stretch": criteria.stretch,
         "score": criteria.score,
-        "crossing": unasked if crossings is None else crossings.crossing,
-        "noise_crossing": unasked if crossings is None else crossings.noise,
-        "spectral_gap": unasked if crossings is None else crossings.gap,
+        **dict(zip(OF_NEIGHBOURS, of_neighbours, strict=True)),
     }
     return ViewTable({name: column[1:-1] for name, column in columns.items()})
 

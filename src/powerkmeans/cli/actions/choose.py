@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from rich.text import Text
 
-from powerkmeans.choose.number import KChoice, choose_k
+from powerkmeans.choose.number import OF_NEIGHBOURS, KChoice, choose_k
+from powerkmeans.choose.rule import BY_NEIGHBOURS
 from powerkmeans.cli.errors import UserError, usage
 from powerkmeans.cli.inputs import InputOptions, Inputs, chosen, read_inputs, tell_input
 from powerkmeans.cli.modelling import ModelOptions
@@ -36,9 +37,13 @@ def run(options: dict[str, Any]) -> None:
         terminal.give(answer | {"notes": terminal.notes})
         return
     about = f"{inputs.samples.n_samples:,} samples · {k_min} to {most} clusters · the higher the score, the better"
-    table = _table(found.table, found.k)
+    by_cost = {name: column for name, column in found.table.items() if name not in OF_NEIGHBOURS}
+    shown = [heading("Numbers of clusters", about), _table(by_cost, found.k), ""]
+    if found.by == BY_NEIGHBOURS:
+        by_neighbours = {name: found.table[name] for name in ("k", *OF_NEIGHBOURS)}
+        shown += [heading("Groups of neighbours", "of any shape"), _table(by_neighbours, found.k), ""]
     result = heading(f"k = {found.k}" if found.k > 1 else "No number of clusters stands out"), paragraph(reason)
-    terminal.show(heading("Numbers of clusters", about), table, "", *result, "")
+    terminal.show(*shown, *result, "")
 
 
 def _compare(inputs: Inputs, parameters: dict[str, Any], k_min: int, k_max: int, terminal: Terminal) -> KChoice:
