@@ -390,7 +390,7 @@ def test_what_noise_varies_by_does_not_count():
     k, reason = by_cost(criteria([0, 0.02, 0.03, 0.02, 0.01]))
     assert k == 1
     assert reason.startswith("No number of clusters from 2 to 4 stands out: what they explain of the data beyond")
-    assert "This compares numbers of clusters by cost; whether those of one number are apart" in reason
+    assert "This compares numbers of clusters; whether those of one number are apart" in reason
     assert by_cost(criteria([0, 0.02, 0.03, 0.02, 0.01], deviation=0.001))[0] == 3
     assert by_cost(criteria([0, -0.5, -0.3, -0.8, -0.9]))[0] == 1
 

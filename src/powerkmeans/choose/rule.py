@@ -115,8 +115,7 @@ def by_cost(criteria: Criteria) -> tuple[int, str]:
 
 # what a report measures of the clusters of a fit is something else
 _OF_NUMBERS = (
-    "This compares numbers of clusters by cost; whether those of one number are apart, by neighbours too, is told "
-    "by the report of a fit."
+    "This compares numbers of clusters; whether those of one number are apart is told by the report of a fit."
 )
 
 
