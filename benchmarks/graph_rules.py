@@ -59,6 +59,8 @@ def _with_itself(distance: Any, xp: Any) -> Any:
     return distance, xp.zeros_like(distance[:, 0], dtype=xp.bool)
 
 
+# compiled code knows the rules of distances by itself
+_BY_EQUATIONS = (("engine", "numpy"),)
 NOTHING = "nothing"
 RULES: dict[str, Rule] = {
     NOTHING: Rule("the fit as it is", {}),
@@ -70,10 +72,12 @@ RULES: dict[str, Rule] = {
     "telling columns": Rule("the noise edge alone", {_GRAPH + "choice.TELLING_ROUNDS": 0}),
     "degrees raised": Rule("degrees as they are", {_GRAPH + "spectrum.DEGREE_FLOOR": 0.0}),
     "no neighbour of itself": Rule(
-        "a landmark is its own neighbour", {_GRAPH + "neighbours._without_itself": _with_itself}
+        "a landmark is its own neighbour", {_GRAPH + "neighbours._without_itself": _with_itself}, _BY_EQUATIONS
     ),
     "weights of views": Rule("even weights", {_GRAPH + "build.view_weights": _even}),
-    "bounded distances": Rule("distances over their median", {_GRAPH + "distances.bounded": _unbounded}),
+    "bounded distances": Rule(
+        "distances over their median", {_GRAPH + "distances.bounded": _unbounded}, _BY_EQUATIONS
+    ),
 }
 
 
