@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
-from sklearn.datasets import make_circles, make_moons
+from sklearn.datasets import make_blobs, make_circles, make_moons
 
 import oracle
 from helpers import blobs, make_views
@@ -43,8 +43,8 @@ def test_shapes_are_counted_by_their_neighbours(X):
     assert re.match(
         r"k=2 groups have next to no near neighbours in common: (less than 0\.1|0\.\d+) %", found.reason
     )
-    assert "2 clusters around centres cut through them (adjusted Rand index 0." in found.reason
-    assert re.search(r"so they are shapes; by cost (no number stands out|it would be k=\d)\.", found.reason)
+    assert "2 clusters around centres are others (adjusted Rand index 0." in found.reason
+    assert re.search(r"and by cost (no number stands out|it would be k=\d)\.", found.reason)
     assert found.table["crossing"][0] <= APART * found.table["noise_crossing"][0]
     assert found.table["spectral_gap"][0] > WIDE
 
@@ -72,12 +72,14 @@ def test_clusters_around_centres_stay_with_their_costs():
         np.random.default_rng(0).normal(size=(300, 10)),
         np.random.default_rng(0).standard_t(3, size=(300, 5)),
         make_circles(300, noise=0.08, factor=0.99, random_state=0)[0],
+        np.random.default_rng(0).normal(size=(500, 1)),
+        np.eye(10)[np.random.default_rng(0).integers(0, 10, (500, 8))].reshape(500, -1),
     ],
-    ids=["uniform", "normal", "heavy tails", "one ring"],
+    ids=["uniform", "normal", "heavy tails", "one ring", "one column", "categories"],
 )
 def test_one_piece_has_no_groups(X):
     found, _ = crossings_of(X, list(range(1, 9)))
-    assert found.clearest is None
+    assert found is None or found.clearest is None
 
 
 def test_a_line_that_is_cut_in_the_middle_is_no_two_groups():
@@ -112,6 +114,17 @@ def test_scales_do_not_matter(scale):
     found, plain = (choose_k(X, k_max=4, random_state=0) for X in (scale * MOONS, MOONS))
     assert (found.k, found.by) == (2, "neighbours")
     assert found.table["crossing"] == pytest.approx(plain.table["crossing"], abs=0.02)
+
+
+def test_sparse_views_beside_dense_ones():
+    views = {"sparse": csr_array(MOONS), "dense": MOONS + 0.01, "both": csr_array(np.hstack([MOONS, MOONS**2]))}
+    found = choose_k(views, k_max=4, random_state=0)
+    assert (found.k, found.by) == (2, "neighbours")
+
+
+def test_a_row_of_nearly_all_weight_leaves_shares():
+    found = choose_k(MOONS, k_max=4, sample_weight=np.r_[1e9, np.ones(len(MOONS) - 1)], random_state=0)
+    assert np.all((found.table["crossing"] >= 0) & (found.table["crossing"] <= 1))
 
 
 def test_sparse_rows_are_the_same_as_dense_ones():
@@ -169,10 +182,11 @@ def test_crossings_and_gaps_are_those_of_the_oracle():
 # the rule
 
 
-def crossings(crossing, gap, noise=0.1):
-    labels = [np.zeros(3, dtype=int)] * len(crossing)
-    return Crossings(list(range(1, len(crossing) + 1)), np.array(crossing), np.full(len(crossing), noise),
-                     np.array(gap), labels)  # fmt: skip
+def crossings(crossing, gap, noise=0.1, deviation=0.0):
+    count = len(crossing)
+    labels = [np.zeros(3, dtype=int)] * count
+    columns = (crossing, np.full(count, noise), np.full(count, deviation), gap)
+    return Crossings(list(range(1, count + 1)), *map(np.array, columns), labels)
 
 
 def test_the_largest_number_that_is_apart_and_has_a_wide_gap():
@@ -182,33 +196,49 @@ def test_the_largest_number_that_is_apart_and_has_a_wide_gap():
     assert crossings([0, 0.02, 0.02, 0.02, 0.0], [9, 9, 9, 9, 9]).clearest is None  # both ends are but neighbours
 
 
-def criteria(gap):
-    shares = np.exp(-np.array(gap, dtype=float))
-    n = len(gap)
-    return Criteria(list(range(1, n + 1)), shares, np.ones(n), np.array(gap, dtype=float), 0.01, 0.01, np.ones(n),
-                    np.ones(n), np.zeros(n))  # fmt: skip
+def test_noise_that_varies_much_says_little():
+    """A hundredth of noise is 4.6 in logarithms."""
+    assert crossings([1, 0.001, 1], [9, 9, 9], deviation=1.1).clearest == 1
+    assert crossings([1, 0.001, 1], [9, 9, 9], deviation=1.2).clearest is None
+
+
+def criteria(gap, stability=1.0):
+    gap, ones = np.array(gap, dtype=float), np.ones(len(gap))
+    numbers = list(range(1, len(gap) + 1))
+    return Criteria(numbers, np.exp(-gap), ones, gap, 0.01, 0.01, stability * ones, ones, 0 * ones)
 
 
 BEND, NO_BEND = [0, 0.2, 0.6, 0.55, 0.5, 0.45], [0, 0.001, 0.002, 0.001, 0, 0]
+GAPS, NARROW = np.full(6, 2.1), np.full(6, 1.9)
 
 
 @pytest.mark.parametrize(
-    ("gap", "apart", "expected"),
+    ("gap", "stability", "apart", "expected"),
     [
-        (BEND, None, (3, "cost")),
-        (NO_BEND, None, (1, "cost")),
-        (BEND, Apart(2, 0.001, 0.1, 0.95), (3, "cost")),  # costs see the same groups, and go on
-        (BEND, Apart(2, 0.001, 0.1, 0.5), (2, "neighbours")),
-        (NO_BEND, Apart(2, 0.001, 0.1, 0.95), (2, "neighbours")),
-        (NO_BEND, Apart(5, 0.0, 0.1, 0.1), (5, "neighbours")),
+        (BEND, 1, None, (3, "cost")),
+        (NO_BEND, 1, None, (1, "cost")),
+        (BEND, 1, Apart(2, 0.001, 0.1, 0.95, NARROW), (3, "cost")),  # costs see the same groups, and go on
+        (BEND, 1, Apart(2, 0.001, 0.1, 0.5, NARROW), (2, "neighbours")),
+        (BEND, 0.89, Apart(2, 0.001, 0.1, 0.5, GAPS), (2, "neighbours")),
+        (BEND, 0.9, Apart(2, 0.001, 0.1, 0.5, GAPS), (3, "cost")),  # parts of the groups, which come back
+        (BEND, 1, Apart(4, 0.001, 0.1, 0.5, GAPS), (4, "neighbours")),  # of which these would be joined
+        (NO_BEND, 1, Apart(2, 0.001, 0.1, 0.95, GAPS), (2, "neighbours")),
+        (NO_BEND, 1, Apart(5, 0.0, 0.1, 0.1, GAPS), (5, "neighbours")),
     ],
 )
-def test_neighbours_decide_where_costs_see_other_clusters_or_none(gap, apart, expected):
-    k, reason, by = recommend(criteria(gap), apart)
+def test_neighbours_decide_where_costs_see_other_clusters_or_none(gap, stability, apart, expected):
+    k, reason, by = recommend(criteria(gap, stability), apart)
     assert (k, by) == expected
     if by == "neighbours":
         assert f"k={k} groups have next to no near neighbours in common" in reason
         assert ("It is the end of the range" in reason) == (k == 5)
-        assert ("Clusters around centres are the same, but by cost no number stands out." in reason) == (
-            apart.alike >= 0.8
-        )
+        same = "Clusters around centres are the same, but by cost no number stands out."
+        assert (same in reason) == (apart.alike >= 0.8)
+
+
+def test_blobs_of_groups_stay_with_their_costs():
+    """Two groups, of five near blobs and of a far one: as many centres would cut the larger group."""
+    centers = [[0, 0], [3, 0], [0, 3], [3, 3], [1.5, -2.5], [12, 12]]
+    X, _ = make_blobs([100] * 5 + [25], centers=centers, cluster_std=0.6, random_state=0)
+    found = choose_k(X, k_max=9, random_state=0)
+    assert (found.k, found.by) == (6, "cost")

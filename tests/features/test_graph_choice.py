@@ -86,6 +86,18 @@ def test_what_is_settled(judged, settled):
     assert Judgement(*judged).settled == settled
 
 
+def test_rows_that_are_equally_far_from_nearly_all_others_are_no_splinters():
+    """Among categories most landmarks are as far as the first one beyond, and two rows may have but each other."""
+    rows = np.eye(10)[np.random.default_rng(0).integers(0, 10, (500, 8))].reshape(500, -1)
+    model = KernelPowerKMeans(3, random_state=0, advice=False).fit(rows)
+    assert np.min(np.bincount(model.labels_)) > 50
+    sample = Rows(rows, np.ones(500), Tools())
+    placing = Placing(origin_of(rows, (0, 80)), (0, 80))
+    plain = tied_graph(sample, placing, even_landmarks(placing(rows, np), placing.offsets), GraphSize(500, 10, 3))
+    assert plain.n_neighbors == 20  # and not ten, with which there are three pieces, two of two rows
+    assert plain.n_pieces == 1
+
+
 @pytest.mark.parametrize(
     ("values", "expected"),
     [

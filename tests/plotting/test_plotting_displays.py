@@ -182,6 +182,8 @@ def test_the_choice_is_drawn_as_its_table_says(choice):
     assert cost.get_title(loc="left") == "k = 3 stands out"
     unasked = {name: np.full(len(table["k"]), np.nan) for name in ("crossing", "noise_crossing", "spectral_gap")}
     assert len(KChoiceDisplay.from_choice(replace(choice, table=table | unasked)).ax_) == 4
+    four = plt.figure().subplots(2, 2)
+    assert list(KChoiceDisplay.from_choice(choice, ax=four).ax_) == list(four.ravel())
     by_neighbours = KChoiceDisplay.from_choice(replace(choice, by="neighbours"))
     assert by_neighbours.ax_[0].get_title(loc="left") == "k = 3 stands out by its neighbours"
     with pytest.raises(TypeError, match="KChoiceDisplay takes as choice what choose_k returned, got a int"):

@@ -20,17 +20,17 @@ def in_pieces(task: Task) -> str | None:
     base, settings = task.prepared.maps_of_rows[0].base, task.settings
     if base.n_neighbors <= base.n_wanted:
         return None
-    begun = f"With n_neighbors={base.n_wanted} the graph falls into more pieces than there are clusters, "
+    begun = f"With n_neighbors={base.n_wanted} the graph falls into more pieces than there are clusters"
     if base.n_pieces <= settings.n_clusters:
         return (
-            begun
-            + f"so {base.n_neighbors} were taken, with which it does not. Pieces may be clusters of their own: "
-            "a larger n_clusters keeps them apart."
+            f"{begun}, or into splinters of a few rows that are equally far from all others, so "
+            f"{base.n_neighbors} were taken, with which it does not. Pieces may be clusters of their own: a "
+            "larger n_clusters keeps them apart."
         )
     return (
-        begun
-        + f"and into {base.n_pieces} whatever their number: some rows share no view with others, or are far from "
-        "all. Which pieces go together is arbitrary then; use a larger n_clusters, or feature_map='nystroem'."
+        f"{begun}, and into {base.n_pieces} whatever their number: some rows share no view with others, or are "
+        "far from all. Which pieces go together is arbitrary then; use a larger n_clusters, or "
+        "feature_map='nystroem'."
     )
 
 

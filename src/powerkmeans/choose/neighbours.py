@@ -7,6 +7,7 @@ directions.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -24,17 +25,18 @@ from powerkmeans.features.graph.shares import beyond_chance
 from powerkmeans.features.maps.base import Tools
 from powerkmeans.fitting.clustering import cluster_features
 from powerkmeans.fitting.task import Task
-from powerkmeans.sources import in_memory, join_views
+from powerkmeans.sources import in_memory, is_source, join_views
 from powerkmeans.sources.joined import view_offsets
 from powerkmeans.types import Float64Array, Views
 
 # clouds of noise, and how fast groups are annealed: two digits will do
-CLOUDS, HASTE = 2, 2.0
-# groups are apart where neighbours cross at most this part of what they do in noise, and the gap is wider than
-# that of a line cut in the middle, whose modes have 1, 4, 9, ... times the same distance from one
-APART, WIDE = 0.1, 4.0
-# distances from one that are none
-_NONE = 2e-5
+CLOUDS, HASTE = 4, 2.0
+# groups are apart where neighbours cross at most this part of what they do in noise, by so many standard
+# deviations of its logarithm, and the gap is wider than that of a line cut in the middle, whose modes have 1, 4,
+# 9, ... times the same distance from one
+APART, SIGNIFICANT, WIDE = 0.1, 4.0, 4.0
+# distances from one that are none, and crossings that are
+_NONE, _LEAST = 2e-5, 1e-4
 
 Labels = NDArray[np.integer]
 
@@ -43,7 +45,8 @@ class Crossings(NamedTuple):
     """For each number of groups, one more on either side of those to choose from included.
 
     crossing : how often neighbours are of different groups, over how often they are by chance
-    noise : the same of clouds with the same spread
+    noise : the same of clouds with the same spread, the geometric mean
+    deviation : by how much the logarithm of the latter varies
     gap : how far the eigenvalue behind is from one, over how far the last one is that is taken
     labels : the groups of the rows that are compared
     """
@@ -51,13 +54,15 @@ class Crossings(NamedTuple):
     numbers: list[int]
     crossing: Float64Array
     noise: Float64Array
+    deviation: Float64Array
     gap: Float64Array
     labels: list[Labels]
 
     @property
     def clearest(self) -> int | None:
         """Where the largest number of groups is that are apart, among those to choose from; None if none are."""
-        apart = (self.crossing <= APART * self.noise) & (self.gap > WIDE)
+        bar = np.maximum(-math.log(APART), SIGNIFICANT * self.deviation)
+        apart = (np.log(self.noise) - np.log(np.maximum(self.crossing, _LEAST)) >= bar) & (self.gap > WIDE)
         found = np.flatnonzero(apart[1:-1]) + 1
         return int(found[-1]) if len(found) else None
 
@@ -70,17 +75,19 @@ def find_crossings(full: Task, shared: Shared, numbers: list[int]) -> Crossings 
     given = shared.given
     views = Views(full.prepared.views.names, tuple(map(in_memory, given.views)), given.weight, given.present)
     table = join_views(views).arrays[0]
+    rows = table.take(np.arange(table.shape[0])) if is_source(table) else table
     count = FEW_NEIGHBORS if isinstance(full.settings.n_neighbors, str) else full.settings.n_neighbors
     if len(given.weight) <= 2 * count:
         return None
     graph_of = partial(_graph, full, numbers[-1], count)
-    graph = graph_of(in_memory(table), view_offsets(table), given.weight)
+    graph = graph_of(rows, view_offsets(table), given.weight)
     if graph.n_neighbors > count:
         return None
     found = [_groups(full, graph, k, given.weight) for k in numbers]
-    noise = np.array([_of_noise(full, graph, numbers, graph_of, index) for index in range(CLOUDS)])
-    crossing, labels = [share for share, _ in found], [labels for _, labels in found]
-    return Crossings(numbers, np.array(crossing), np.mean(noise, axis=0), _gaps(graph, numbers), labels)
+    noise = np.log([_of_noise(full, graph, numbers, graph_of, index) for index in range(CLOUDS)])
+    deviation = np.std(noise, axis=0, ddof=1) * (1 + 1 / CLOUDS) ** 0.5  # of one more cloud from their mean
+    crossing, labels = np.array([share for share, _ in found]), [labels for _, labels in found]
+    return Crossings(numbers, crossing, np.exp(np.mean(noise, axis=0)), deviation, _gaps(graph, numbers), labels)
 
 
 def _graph(
@@ -96,7 +103,7 @@ def _groups(full: Task, graph: Graph, n_clusters: int, weight: Float64Array) -> 
     """How often neighbours are of different groups, and the groups."""
     along = graph.along(n_directions(graph.spectrum.values, n_clusters))
     labels = _cluster(full, n_clusters, along.features, weight)
-    return 1 - beyond_chance(graph.shares, labels, weight), labels
+    return float(np.clip(1 - beyond_chance(graph.shares, labels, weight), 0, 1)), labels
 
 
 def _of_noise(
@@ -106,7 +113,7 @@ def _of_noise(
     size, rng = graph.shares.shape[0], full.stream("noise of neighbours", str(index))
     cloud, weight = plain_cloud(full, graph.landmarks.weights, size, rng), np.ones(size)
     noise = graph_of(cloud, (0, cloud.shape[1]), weight)
-    return [_groups(full, noise, k, weight)[0] for k in numbers]
+    return [max(_groups(full, noise, k, weight)[0], _LEAST) for k in numbers]
 
 
 def _cluster(full: Task, n_clusters: int, features: Float64Array, weight: Float64Array) -> Labels:

@@ -78,7 +78,7 @@ class KChoice:
         - ``crossing``: how often near neighbours in a graph are of different groups, over how often by chance.
         - ``noise_crossing``: the same of noise with the same spread.
         - ``spectral_gap``: how many times as far from one as the last of so many eigenvalues of the graph the one
-          behind them is. These three are NaN where no graph is asked, or it has more pieces than ``k_max``.
+          behind them is. These three are NaN where no graph is asked, or is too much in pieces.
     by : {"cost", "neighbours"}
         What the number was chosen by: clusters around centres, or groups of any shape that no neighbours join.
     most_stable : int
@@ -246,7 +246,7 @@ def _apart(crossings: Crossings, shared: Shared, found: dict[int, Solution]) -> 
     k = crossings.numbers[at]
     around = labels_of(shared.with_clusters(k), found[k].parameters)
     alike = agreement(crossings.labels[at], around, shared.rows.weight)
-    return Apart(k, float(crossings.crossing[at]), float(crossings.noise[at]), alike)
+    return Apart(k, float(crossings.crossing[at]), float(crossings.noise[at]), alike, crossings.gap)
 
 
 def _stability(full: Task, shared: Shared, numbers: list[int], steps: _Steps) -> Float64Array:

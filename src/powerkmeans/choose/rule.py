@@ -15,6 +15,8 @@ SIGNIFICANT = 5.0
 ALIKE = 0.8
 # what a number is chosen by
 BY_COST, BY_NEIGHBOURS = "cost", "neighbours"
+# stability of clusters that are parts of groups that are apart, and the gap in the spectrum behind as many
+COMES_BACK, KNOWN = 0.9, 2.0
 # a stretch shorter than this factor of |s| marks nothing
 _LONG = float(np.log(1.5))
 
@@ -81,23 +83,31 @@ class Apart(NamedTuple):
     k : how many
     crossing, noise : how often neighbours are of different groups, over how often by chance, and that of noise
     alike : the adjusted Rand index of them and as many clusters around centres
+    gaps : in the spectrum, for each number
     """
 
     k: int
     crossing: float
     noise: float
     alike: float
+    gaps: Float64Array
 
 
 def recommend(criteria: Criteria, apart: Apart | None = None) -> tuple[int, str, str]:
     """The number of clusters to take, 1 if none stands out, why, in plain words, and by what.
 
-    Clusters around centres decide, unless they are not the groups that are apart, or none of them stands out.
+    Clusters around centres decide, unless none of them stands out, or they are not the groups that are apart.
     """
     k, reason = by_cost(criteria)
-    if apart is None or (k > 1 and apart.alike >= ALIKE):
+    if apart is None or (k > 1 and (apart.alike >= ALIKE or _within(criteria, apart, k))):
         return k, reason, BY_COST
     return apart.k, " ".join(_apart_reasons(criteria, apart, k)), BY_NEIGHBOURS
+
+
+def _within(criteria: Criteria, apart: Apart, k: int) -> bool:
+    """Whether so many clusters around centres are parts of groups: as many come back, and the graph knows them."""
+    at = criteria.numbers.index(k)
+    return k > apart.k and bool(criteria.stability[at] >= COMES_BACK and apart.gaps[at] > KNOWN)
 
 
 def by_cost(criteria: Criteria) -> tuple[int, str]:
@@ -182,8 +192,8 @@ def _apart_reasons(criteria: Criteria, apart: Apart, by_cost: int) -> Iterator[s
     else:
         others = "no number stands out" if by_cost == 1 else f"it would be k={by_cost}"
         yield (
-            f"{apart.k} clusters around centres cut through them (adjusted Rand index {apart.alike:.2f}), so they "
-            f"are shapes; by cost {others}."
+            f"{apart.k} clusters around centres are others (adjusted Rand index {apart.alike:.2f}), and by cost "
+            f"{others}."
         )
     if apart.k == criteria.numbers[-2]:
         yield "It is the end of the range: a larger k_max tells whether there are more."

@@ -15,6 +15,7 @@ from powerkmeans.plotting.style import (
     Figure,
     Palette,
     bare,
+    checked_axes,
     label_ends,
     log_axis,
     palette_of,
@@ -40,7 +41,7 @@ class KChoiceDisplay:
     Attributes
     ----------
     ax_ : ndarray of Axes
-        Four panels, two by two; six where a graph was asked.
+        Four panels, two by two; six where a graph was asked, unless four were given.
     figure_ : Figure
 
     Examples
@@ -85,7 +86,7 @@ class KChoiceDisplay:
     def plot(self, ax: Any = None) -> Self:
         """Draw the panels, with the recommended number marked in each."""
         table, numbers = self.choice.table, self.choice.table["k"]
-        asked = bool(np.any(np.isfinite(table["crossing"])))
+        asked = bool(np.any(np.isfinite(table["crossing"]))) and len(checked_axes(ax)) != 4
         axes = panels(ax, (3 if asked else 2, 2), (3.6, 2.3), sharex=True)
         palette = palette_of(axes[0])
         self._draw_beside_noise(axes[0], palette, ("cost", "noise_cost"))

@@ -24,6 +24,8 @@ _TYPICAL_ROWS = 500
 
 # the gap behind the k-th eigenvalue over the next one, from which it is clear enough
 CLEAR_GAP = 0.5
+# how many times as many neighbours are taken at most where equal distances leave rows with next to none
+SPLINTERED = 8
 
 Labels = NDArray[np.integer]
 
@@ -134,17 +136,24 @@ def tied_graph(rows: Rows, placing: Placing, landmarks: Landmarks, size: GraphSi
 
     It has two directions more than clusters, from which ``n_directions`` chooses.
     At first to half of the landmarks at most: rows that are all tied to each other are not told apart.
+    Splinters are no pieces of their own: up to a few times as many neighbours are taken to be rid of them.
     """
     count = wanted = max(1, min(size.n_neighbors, (landmarks.rows.shape[0] - 1) // 2))
     while True:
         landmarks, found = _tied(rows, placing, landmarks, count)
         shares = shares_matrix(found, landmarks.rows.shape[0])
         ties = ties_of(shares, rows.weight)
-        if ties.n_pieces <= size.n_clusters or count >= landmarks.rows.shape[0] - 1:
+        whole = ties.smallest_piece >= count or count >= SPLINTERED * wanted or not _complete(landmarks)
+        if (ties.n_pieces <= size.n_clusters and whole) or count >= landmarks.rows.shape[0] - 1:
             break
         count = min(2 * count, landmarks.rows.shape[0] - 1)
     directions = spectrum(ties, size.n_clusters + 2)
     return Graph(placing, landmarks, count, wanted, directions, shares, found.reach, ties.n_pieces)
+
+
+def _complete(landmarks: Landmarks) -> bool:
+    """Whether all landmarks have all views: else a small piece may be rows that share a view with few others."""
+    return landmarks.n_views == 1 or bool(np.all(as_dense(landmarks.present(landmarks.rows)) > 0))
 
 
 def usual_reach(rows: Rows, graph: Graph) -> float:

@@ -34,6 +34,15 @@ class Ties(NamedTuple):
     n_pieces: int
     piece: NDArray[np.integer]
 
+    @property
+    def smallest_piece(self) -> int:
+        """Landmarks of the smallest piece.
+
+        Fewer than a row has neighbours make a splinter: landmarks as far as the first one beyond have no share,
+        and where distances are few numbers, of categories say, two rows may have nobody but each other.
+        """
+        return int(np.min(np.bincount(self.piece)))
+
 
 class Spectrum(NamedTuple):
     """Leading eigenvalues, the largest first, and what the shares of landmarks are multiplied by, (m, q)."""
