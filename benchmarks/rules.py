@@ -246,6 +246,7 @@ GUARDS: dict[str, str] = {
     "features.graph.choice.ALIKE": _GRAPH,
     "features.graph.choice.MARGIN": _GRAPH,
     "features.graph.choice.TELLING_ROUNDS": _GRAPH,
+    "features.graph.build.SPLINTERED": "for distances that are few numbers, as no set here has: a test has them",
     "features.graph.build._TYPICAL_ROWS": "a median, which more rows do not change by a percent",
     "features.graph.distances.NORMAL_QUARTILES": "of the normal distribution",
     "features.graph.edge._POINTS": "a median of a known law, to three digits",
