@@ -22,6 +22,7 @@ from powerkmeans.features.graph.build import Graph, GraphSize, Rows, build_graph
 from powerkmeans.features.graph.neighbours import FEW_NEIGHBORS
 from powerkmeans.features.graph.placing import Placing, origin_of
 from powerkmeans.features.graph.shares import beyond_chance
+from powerkmeans.features.graph.spectrum import WIDE, gaps
 from powerkmeans.features.maps.base import Tools
 from powerkmeans.fitting.clustering import cluster_features
 from powerkmeans.fitting.task import Task
@@ -32,11 +33,10 @@ from powerkmeans.types import Float64Array, Views
 # clouds of noise, and how fast groups are annealed: two digits will do
 CLOUDS, HASTE = 4, 2.0
 # groups are apart where neighbours cross at most this part of what they do in noise, by so many standard
-# deviations of its logarithm, and the gap is wider than that of a line cut in the middle, whose modes have 1, 4,
-# 9, ... times the same distance from one
-APART, SIGNIFICANT, WIDE = 0.1, 4.0, 4.0
-# distances from one that are none, and crossings that are
-_NONE, _LEAST = 2e-5, 1e-4
+# deviations of its logarithm, and the gap in the spectrum is wide
+APART, SIGNIFICANT = 0.1, 4.0
+# crossings that are none
+_LEAST = 1e-4
 
 Labels = NDArray[np.integer]
 
@@ -70,7 +70,8 @@ class Crossings(NamedTuple):
 def find_crossings(full: Task, shared: Shared, numbers: list[int]) -> Crossings | None:
     """Groups in a graph of the rows that are compared.
 
-    None where these are too few for one, or where it has more pieces than there are groups to choose from.
+    None where these are too few for one, or where it has splinters, or more pieces than there are groups to choose
+    from.
     """
     given = shared.given
     views = Views(full.prepared.views.names, tuple(map(in_memory, given.views)), given.weight, given.present)
@@ -87,7 +88,8 @@ def find_crossings(full: Task, shared: Shared, numbers: list[int]) -> Crossings 
     noise = np.log([_of_noise(full, graph, numbers, graph_of, index) for index in range(CLOUDS)])
     deviation = np.std(noise, axis=0, ddof=1) * (1 + 1 / CLOUDS) ** 0.5  # of one more cloud from their mean
     crossing, labels = np.array([share for share, _ in found]), [labels for _, labels in found]
-    return Crossings(numbers, crossing, np.exp(np.mean(noise, axis=0)), deviation, _gaps(graph, numbers), labels)
+    between = gaps(graph.spectrum.values, numbers)
+    return Crossings(numbers, crossing, np.exp(np.mean(noise, axis=0)), deviation, between, labels)
 
 
 def _graph(
@@ -121,11 +123,3 @@ def _cluster(full: Task, n_clusters: int, features: Float64Array, weight: Float6
         return np.zeros(len(weight), dtype=np.int32)
     settings = replace(full.settings, n_clusters=n_clusters, anneal_factor=HASTE)
     return cluster_features(settings, full.seed, features, weight)
-
-
-def _gaps(graph: Graph, numbers: list[int]) -> Float64Array:
-    """How much farther from one the eigenvalue behind each number is; those that were dropped are zero."""
-    values = np.zeros(numbers[-1] + 1)
-    values[: graph.n_directions] = graph.spectrum.values[: len(values)]
-    rest = np.maximum(1 - values, _NONE)
-    return rest[numbers] / rest[np.array(numbers) - 1]

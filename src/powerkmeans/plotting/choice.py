@@ -6,9 +6,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from powerkmeans.choose.neighbours import WIDE
 from powerkmeans.choose.number import KChoice
 from powerkmeans.choose.rule import BY_NEIGHBOURS
+from powerkmeans.features.graph.spectrum import WIDE
 from powerkmeans.plotting.style import (
     Axes,
     EndLabel,
@@ -114,14 +114,14 @@ class KChoiceDisplay:
         return self
 
     def _draw_neighbours(self, axes: Array, palette: Palette) -> None:
-        """How often neighbours cross, and the gap in the spectrum, beside that of a line cut in the middle."""
+        """How often neighbours cross, and the gap in the spectrum, beside the one it takes."""
         self._draw_beside_noise(axes[0], palette, ("crossing", "noise_crossing"))
         axes[0].set_ylabel("neighbours of\ndifferent groups")
         numbers, gap = self.choice.table["k"], self.choice.table["spectral_gap"]
         axes[1].plot(numbers, np.full(len(numbers), WIDE), color=palette.faint, lw=1.6)
         axes[1].plot(numbers, gap, color=palette.blue, marker="o", ms=3.5, lw=1.6)
         log_axis(axes[1], "y")
-        label_ends(axes[1], [EndLabel(float(numbers[-1]), WIDE, "a line\nin halves", palette.faint)], gap=2.2)
+        label_ends(axes[1], [EndLabel(float(numbers[-1]), WIDE, "what it takes", palette.faint)], gap=2.2)
         axes[1].set_ylabel("gap in the spectrum")
 
     def _draw_beside_noise(self, ax: Axes, palette: Palette, columns: tuple[str, str]) -> None:

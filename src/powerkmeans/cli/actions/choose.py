@@ -33,7 +33,13 @@ def run(options: dict[str, Any]) -> None:
     if most < k_max:
         terminal.note(f"--max {k_max} is lowered to {most}: half of the samples must be able to have two more.")
     if terminal.as_json:
-        answer = {"k": found.k, "most_stable": found.most_stable, "reason": reason, "table": found.table}
+        answer = {
+            "k": found.k,
+            "by": found.by,
+            "most_stable": found.most_stable,
+            "reason": reason,
+            "table": found.table,
+        }
         terminal.give(answer | {"notes": terminal.notes})
         return
     about = f"{inputs.samples.n_samples:,} samples · {k_min} to {most} clusters · the higher the score, the better"

@@ -14,7 +14,7 @@ from powerkmeans.features.graph.distances import Landmarks, usual_distances
 from powerkmeans.features.graph.neighbours import FEW_NEIGHBORS, Neighbours, neighbours, shared_reach
 from powerkmeans.features.graph.placing import Placing
 from powerkmeans.features.graph.shares import LEAST_SHARE, beyond_chance
-from powerkmeans.features.graph.spectrum import Spectrum, shares_matrix, spectrum, ties_of
+from powerkmeans.features.graph.spectrum import WIDE, Spectrum, gaps, shares_matrix, spectrum, ties_of
 from powerkmeans.features.maps.base import Tools
 from powerkmeans.features.pairs import as_dense
 from powerkmeans.types import Float64Array, array_namespace
@@ -59,6 +59,7 @@ class Graph:
     reach : the squared distance from each of them to the farthest of its neighbours
     n_neighbors, n_wanted : the landmarks that a row is tied to, and before the graph fell into pieces
     n_pieces : pieces of it without ties between them
+    gap : that in the spectrum behind as many eigenvalues as there are clusters
     """
 
     placing: Placing
@@ -69,6 +70,7 @@ class Graph:
     shares: csr_array
     reach: Float64Array
     n_pieces: int
+    gap: float
 
     @property
     def n_directions(self) -> int:
@@ -148,7 +150,8 @@ def tied_graph(rows: Rows, placing: Placing, landmarks: Landmarks, size: GraphSi
             break
         count = min(2 * count, landmarks.rows.shape[0] - 1)
     directions = spectrum(ties, size.n_clusters + 2)
-    return Graph(placing, landmarks, count, wanted, directions, shares, found.reach, ties.n_pieces)
+    gap = float(gaps(directions.values, [size.n_clusters])[0])
+    return Graph(placing, landmarks, count, wanted, directions, shares, found.reach, ties.n_pieces, gap)
 
 
 def _complete(landmarks: Landmarks) -> bool:
@@ -169,9 +172,10 @@ def n_directions(values: Float64Array, n_clusters: int) -> int:
     """How many eigenvalues are taken: as many as clusters, or one more where a clear gap is there instead.
 
     One for each is what cuts take. Where the next is nearly as large any mixture of both would do as well, and
-    which it is hangs on single rows. In one direction alone all rows are alike.
+    which it is hangs on single rows; but not where clusters are apart, for then the next ones cut through them. In
+    one direction alone all rows are alike.
     """
-    if n_clusters == 1 or len(values) < n_clusters + 2:
+    if n_clusters == 1 or len(values) < n_clusters + 2 or gaps(values, [n_clusters])[0] > WIDE:
         return max(2, n_clusters)
     first, second = -np.diff(values[n_clusters - 1 : n_clusters + 2])
     return n_clusters if first >= CLEAR_GAP * second else n_clusters + 1

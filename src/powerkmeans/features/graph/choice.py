@@ -19,6 +19,7 @@ from powerkmeans.features.graph.agreement import (
     purity_of,
 )
 from powerkmeans.features.graph.build import Graph, GraphSize, Rows, again, build_graph
+from powerkmeans.features.graph.doubt import doubt_of
 from powerkmeans.features.graph.edge import projection
 from powerkmeans.features.graph.placing import Placing
 from powerkmeans.features.graph.telling import telling_columns
@@ -30,11 +31,12 @@ TELLING_ROUNDS = 2
 
 
 class Chosen(NamedTuple):
-    """A graph, what speaks for it, and the rows that it was built on."""
+    """A graph, what speaks for it, the rows that it was built on, and what speaks against it if that was asked."""
 
     graph: Graph
     judged: Judgement
     rows: Rows
+    doubt: str | None = None
 
 
 def plain_graph(rows: Rows, placing: Placing, drawn: Any, size: GraphSize, rng: np.random.Generator) -> Chosen:
@@ -63,8 +65,14 @@ def plain_graph(rows: Rows, placing: Placing, drawn: Any, size: GraphSize, rng: 
     return Chosen(wide, judged, few.rows) if judged.agreement > agreed + MARGIN else chosen
 
 
+def doubted_graph(rows: Rows, placing: Placing, drawn: Any, size: GraphSize, rng: np.random.Generator) -> Chosen:
+    """The same, and what speaks against it whatever other landmarks say."""
+    chosen = plain_graph(rows, placing, drawn, size, rng)
+    return chosen._replace(doubt=doubt_of(chosen.graph, compared_rows(chosen.rows, rng)))
+
+
 def clearest_graph(rows: Rows, placing: Placing, drawn: Any, size: GraphSize, rng: np.random.Generator) -> Chosen:
-    """The same, or above the noise edge where that halves what is disagreed on.
+    """The graph of rows as they are, or above the noise edge where that halves what is disagreed on.
 
     Neighbours by columns that say nothing are random ones, and another half of the landmarks has others. What is
     found above the edge then tells which columns these are.

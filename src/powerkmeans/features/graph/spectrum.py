@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh
+from scipy.linalg import LinAlgError, eigh
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator, eigsh
@@ -21,6 +22,11 @@ DEGREE_FLOOR = 1.0
 DENSE_LANDMARKS = 150
 # how far an eigenvalue may be off, as a share of itself: eigenvectors then have digits to spare
 TOLERANCE = 1e-12
+# distances of eigenvalues from one that are none
+NONE = 1e-7
+# a gap that is more than length: that of a line cut in the middle is four, as its modes have 1, 4, 9, ... times
+# the same distance from one
+WIDE = 5.0
 
 
 class Ties(NamedTuple):
@@ -124,15 +130,39 @@ def _largest(values: Float64Array, vectors: Float64Array, raised: Float64Array, 
     return Spectrum(values[order], loading)
 
 
+def gaps(values: Float64Array, numbers: Sequence[int]) -> Float64Array:
+    """How many times as far from one the eigenvalue behind so many is as the last of them.
+
+    Those that are not there are zero. Where a graph falls into as many pieces the gap is as wide as can be.
+    """
+    known = np.zeros(max(numbers) + 1)
+    known[: len(values)] = values[: len(known)]
+    rest = np.maximum(1 - known, NONE)
+    at = np.asarray(numbers)
+    return rest[at] / rest[at - 1]
+
+
 def _leading(tied: csr_array, count: int) -> tuple[Float64Array, Float64Array]:
     """Leading eigenpairs of ``C``, as many as there are, from a fixed start."""
     size = tied.shape[1]
     if size <= DENSE_LANDMARKS or count >= size // 2:
-        last = (max(0, size - count), size - 1)
-        values, vectors = eigh((tied.T @ tied).toarray(), subset_by_index=last, driver="evr", overwrite_a=True)
+        values, vectors = _dense((tied.T @ tied).toarray(), max(0, size - count))
     else:
         start, back = np.random.default_rng(0).standard_normal(size), tied.T.tocsr()
         graph = LinearOperator((size, size), matvec=lambda vector: back @ (tied @ vector), dtype=np.float64)
         values, vectors = eigsh(graph, k=count, which="LA", v0=start, tol=TOLERANCE)
     order = np.argsort(-values, kind="stable")[:count]
     return values[order], vectors[:, order]
+
+
+def _dense(matrix: Float64Array, first: int) -> tuple[Float64Array, Float64Array]:
+    """The eigenpairs from so many on, by rising eigenvalues.
+
+    The way to some of them may fail where many are equal, as between rows that are all equally far from each
+    other; the way to all does not.
+    """
+    try:
+        return eigh(matrix, subset_by_index=(first, len(matrix) - 1), driver="evr")
+    except LinAlgError:
+        values, vectors = eigh(matrix, driver="evd")
+        return values[first:], vectors[:, first:]

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from powerkmeans.features.averages import landmark_rows
 from powerkmeans.features.graph.agreement import Judgement
 from powerkmeans.features.graph.build import GraphSize, Rows, usual_reach
-from powerkmeans.features.graph.choice import Chosen, clearest_graph, plain_graph
+from powerkmeans.features.graph.choice import Chosen, clearest_graph, doubted_graph
 from powerkmeans.features.graph.distances import Landmarks, Search, alike
 from powerkmeans.features.graph.neighbours import FEW_NEIGHBORS, Neighbours, neighbours, shared_reach
 from powerkmeans.features.graph.placing import Placing, origin_of
@@ -69,6 +69,7 @@ class GraphMap(BaseMap):
     usual : the median squared distance from a row to the farthest of those by which it is scored
     search : code that finds nearest landmarks faster, if there is any; not part of a file
     lenient : whether rows without any neighbour have features of zero; else they have none, which is an error
+    doubt : what speaks against the graph whatever its halves agree on, if that was asked; not part of a file
     """
 
     origin: Array
@@ -92,6 +93,7 @@ class GraphMap(BaseMap):
     indptr: Array | None = None
     lenient: bool = False
     search: Search | None = None
+    doubt: str | None = None
 
     works_in_float64: ClassVar[bool] = True
     components_are_rows: ClassVar[bool] = True
@@ -269,7 +271,7 @@ class GraphKind(MapKind):
 class AutoKind(GraphKind):
     """The same of rows as they are, for fits that take landmarks instead where that tells nothing."""
 
-    build = staticmethod(plain_graph)
+    build = staticmethod(doubted_graph)
 
 
 def _within(value: float) -> float:
@@ -299,5 +301,6 @@ def map_of(chosen: Chosen) -> GraphMap:
         sparse=sparse,
         projected=graph.placing.projection is not None,
         projection=graph.placing.projection,
+        doubt=chosen.doubt,
         **held,
     )
