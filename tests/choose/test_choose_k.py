@@ -244,7 +244,7 @@ def test_baselines_go_by_the_number_of_clusters():
 def test_noise_has_the_spread_of_the_data_and_no_clusters():
     rows = RNG.normal(size=(400, 4)) @ np.array([[3, 1, 0, 0], [0, 2, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0.5]])
     full = task_on(rows, feature_map="identity")
-    cloud = make_cloud(full, 20_000, np.random.default_rng(0)).views[0]
+    cloud = make_cloud(full, np.ones(20_000), np.random.default_rng(0)).views[0]
     covariance = np.cov(rows.T, ddof=0)
     assert np.allclose(cloud.T @ cloud / len(cloud), covariance, atol=0.15)
     coordinates = cloud @ np.linalg.eigh(covariance)[1]
@@ -256,11 +256,13 @@ def test_noise_keeps_the_correlation_of_views_and_fills_gaps():
     latent = RNG.normal(size=(300, 1))
     views = [latent + 0.1 * RNG.normal(size=(300, 1)), np.hstack([latent, RNG.normal(size=(300, 1))])]
     full = task_on(*views, feature_map="identity", view_baseline=None)
-    cloud = make_cloud(full, 5000, np.random.default_rng(0))
+    cloud = make_cloud(full, np.ones(5000), np.random.default_rng(0))
     assert abs(np.corrcoef(cloud.views[0][:, 0], cloud.views[1][:, 0])[0, 1]) > 0.95
     assert [np.mean(np.sum(view**2, axis=1)) for view in cloud.views] == pytest.approx(list(full.problem.scatter))
     present = make_present(300, 2, np.random.default_rng(0))
-    gappy = make_cloud(task_on(*views, present=present, feature_map="identity", view_baseline=None), 100, RNG)
+    gappy = make_cloud(
+        task_on(*views, present=present, feature_map="identity", view_baseline=None), np.ones(100), RNG
+    )
     assert gappy.present is None
     assert all(np.all(np.isfinite(view)) for view in gappy.views)
 
@@ -401,11 +403,29 @@ def test_an_advantage_that_only_grows_marks_no_number():
     assert "the advantage is largest at the end of the range and still grows: try a larger k_max" in reason
 
 
+def test_clusters_that_do_not_come_back_mark_no_number():
+    bend = [0, 0.2, 0.6, 0.5, 0.4]
+    assert by_cost(criteria(bend, 0.5))[0] == 3
+    k, reason = by_cost(criteria(bend, 0.49))
+    assert k == 1
+    assert "clusters that explain more of the data than of noise do not come back under resampling" in reason
+    assert by_cost(criteria(bend, np.array([1, 1, 0.4, 1, 1])))[0] == 4  # the next best that does
+
+
+def test_of_a_single_number_nothing_is_compared():
+    k, reason = by_cost(criteria([0, 0.9, 0.5]))
+    assert k == 2
+    assert "silhouette" not in reason
+    assert "range" not in reason
+    assert "one more or less" in by_cost(criteria([0, 0.2, 0.4]))[1]
+
+
 # sentences by what has to hold for each to be true
 TRUE_IF = {
     "they explain no more of the data than of noise": lambda c, at: np.max(c.gap[1:-1]) <= 0,
     "may be chance": lambda c, at: 0 < np.max(c.gap[1:-1]) <= 5 * c.gap_deviation,
     "they explain more of the data than of noise": lambda c, at: np.max(c.gap[1:-1]) > 5 * c.gap_deviation,
+    "do not come back": lambda c, at: np.max(c.stability[c.clear]) < 0.5,
     "still grows": lambda c, at: c.gap[-1] > c.gap[-2] == np.max(c.gap[1:-1]),
     "beyond it more clusters gain little": lambda c, at: (
         at < len(c.gap) - 2 and np.max(c.gap[at + 1 : -1]) <= c.gap[at] + 5 * c.gap_deviation
@@ -449,7 +469,8 @@ def test_what_is_said_holds_and_excludes_nothing_else_that_is_said(gap):
     at = c.numbers.index(k)
     said = [sentence for sentence in TRUE_IF if sentence in reason]
     assert [sentence for sentence in said if not TRUE_IF[sentence](c, at)] == []
-    assert sum(sentence in reason for sentence in ONE_OF[k > 1]) == 1
+    if k == 1 or len(gap) > 3:
+        assert sum(sentence in reason for sentence in ONE_OF[k > 1]) == 1
     assert ("stands out" in reason or "do not stand out" in reason) == (k == 1)
     if k == 1 and len(gap) > 3:
         assert f"k={c.numbers[-2]} is the most stable: its clusters come back with" in reason

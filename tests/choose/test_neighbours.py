@@ -30,7 +30,7 @@ def crossings_of(X, numbers, weight=None, **parameters):
     settings = check_settings(estimator.get_params(), several_views=False)
     full = make_task(make_views([X], weight), settings, seed=0)
     shared = make_shared(full, numbers, 2000)
-    return find_crossings(full, shared, numbers), shared
+    return find_crossings(full, shared, numbers)[0], shared
 
 
 # what is found
@@ -99,7 +99,7 @@ def test_several_views_of_which_some_are_missing():
 
 
 def test_weights_equal_repetition_and_the_order_of_rows_does_not_matter():
-    X, weight = MOONS[::2], np.random.default_rng(0).integers(1, 4, 150)
+    X, weight = MOONS, np.random.default_rng(0).integers(1, 4, 300)
     weighted = choose_k(X, k_max=4, sample_weight=weight, random_state=0)
     repeated = choose_k(np.repeat(X, weight, axis=0), k_max=4, random_state=0)
     shuffled = choose_k(X[::-1], k_max=4, sample_weight=weight[::-1], random_state=0)
@@ -120,6 +120,57 @@ def test_sparse_views_beside_dense_ones():
     views = {"sparse": csr_array(MOONS), "dense": MOONS + 0.01, "both": csr_array(np.hstack([MOONS, MOONS**2]))}
     found = choose_k(views, k_max=4, random_state=0)
     assert (found.k, found.by) == (2, "neighbours")
+
+
+def test_uneven_weights_make_no_groups_of_noise():
+    """Heavy rows are groups by themselves, unless noise has as heavy ones."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X, weight = rng.normal(size=(300, 2)), 1 + rng.pareto(0.5, 300)
+        assert crossings_of(X, list(range(1, 8)), weight)[0].clearest is None
+
+
+def test_a_thin_spot_of_a_curve_is_seldom_a_gap():
+    """More neighbours span it, if not always."""
+    apart, again = 0, 0
+    for seed in range(9):
+        rng = np.random.default_rng(seed)
+        angle = 2 * np.pi * rng.uniform(0.5, 1.5, 300)
+        X = angle[:, None] * np.c_[np.cos(angle), np.sin(angle)] + rng.normal(0, 0.1, (300, 2))
+        found, _ = crossings_of(X, [1, 2, 3, 4])
+        apart, again = apart + bool(found.apart), again + (found.clearest is not None)
+    assert again <= 1 < apart
+
+
+def test_groups_beyond_the_range_are_told():
+    rng = np.random.default_rng(0)
+    radius, angle = np.repeat([2.0, 4.0, 6.0], 200), rng.uniform(0, 2 * np.pi, 600)
+    X = radius[:, None] * np.c_[np.cos(angle), np.sin(angle)] + rng.normal(0, 0.05, (600, 2))
+    said = "Neighbours fall into 3 groups that nothing joins, more than 2: try a larger k_max."
+    assert choose_k(X, k_max=2, random_state=0).reason.endswith(said)
+    found = choose_k(X, k_max=4, random_state=0)
+    assert (found.k, found.by) == (3, "neighbours")
+    assert "fall into" not in found.reason
+
+
+def test_splinters_are_no_groups():
+    """Where distances are few numbers rows have nobody but each other."""
+    X = np.eye(10)[np.random.default_rng(0).integers(0, 10, (500, 4))].reshape(500, -1)
+    found = choose_k(X, k_max=4, random_state=0)
+    assert np.all(np.isnan(found.table["crossing"]))
+    assert "Neighbours fall into" not in found.reason
+
+
+def test_rows_that_are_all_equally_far_from_each_other():
+    assert choose_k(np.eye(140), k_max=4, random_state=0).k == 1
+
+
+def test_a_single_column_is_compared_by_costs_alone():
+    rng = np.random.default_rng(0)
+    X = np.r_[rng.normal(0, 1, 500), rng.normal(10, 1, 50)][:, None]
+    found = choose_k(X, k_max=6, random_state=0)
+    assert (found.k, found.by) == (2, "cost")
+    assert np.all(np.isnan(found.table["crossing"]))
 
 
 def test_a_row_of_nearly_all_weight_leaves_shares():
@@ -188,16 +239,23 @@ def crossings(crossing, gap, noise=0.1, deviation=0.0):
 
 
 def test_the_largest_number_that_is_apart_and_has_a_wide_gap():
-    assert crossings([1, 0, 0, 0.02, 0.05], [9, 9, 9, 9, 9]).clearest == 2
-    assert crossings([1, 0, 0, 0.02, 0.05], [9, 9, 2, 9, 9]).clearest == 1
-    assert crossings([1, 0, 0.0, 0.01, 0.0], [9, 5, 5, 5, 9]).clearest is None  # hardly wider than a line's
-    assert crossings([0, 0.02, 0.02, 0.02, 0.0], [9, 9, 9, 9, 9]).clearest is None  # both ends are but neighbours
+    assert crossings([1, 0, 0, 0.02, 0.05], [9, 9, 9, 9, 9]).apart == [2, 1]
+    assert crossings([1, 0, 0, 0.02, 0.05], [9, 9, 2, 9, 9]).apart == [1]
+    assert crossings([1, 0, 0.0, 0.01, 0.0], [9, 5, 5, 5, 9]).apart == []  # hardly wider than a line's
+    assert crossings([0, 0.02, 0.02, 0.02, 0.0], [9, 9, 9, 9, 9]).apart == []  # both ends are but neighbours
 
 
 def test_noise_that_varies_much_says_little():
     """A hundredth of noise is 4.6 in logarithms."""
-    assert crossings([1, 0.001, 1], [9, 9, 9], deviation=1.1).clearest == 1
-    assert crossings([1, 0.001, 1], [9, 9, 9], deviation=1.2).clearest is None
+    assert crossings([1, 0.001, 1], [9, 9, 9], deviation=1.1).apart == [1]
+    assert crossings([1, 0.001, 1], [9, 9, 9], deviation=1.2).apart == []
+
+
+def test_groups_are_found_again_by_more_neighbours():
+    found, ones = crossings([1, 0, 1], [9, 9, 9]), np.ones(3)
+    assert found.again(1, 0.01, found.labels[1], ones)
+    assert not found.again(1, 0.02, found.labels[1], ones)  # more than a tenth of noise
+    assert not found.again(1, 0.0, np.array([0, 0, 1]), ones)
 
 
 def criteria(gap, stability=1.0):

@@ -130,7 +130,7 @@ def test_verbose_says_where_features_are(capsys, monkeypatch):
     X, _ = blobs(size=200)
     for engine, said in (
         (SMALL, f"features of all rows: in a temporary file in {scratch.scratch_folder(1)}"),
-        (NumpyOptions(memory_budget=0), "no room for features of all rows: every pass makes them anew"),
+        (NumpyOptions(memory_budget=0), "features of all rows are not kept: every pass makes them anew"),
     ):
         fitted(X, engine=engine, verbose=1)
         assert f"[powerkmeans] {said}\n" in capsys.readouterr().err

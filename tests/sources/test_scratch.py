@@ -132,13 +132,20 @@ def test_the_folder_is_where_large_files_go_unless_a_variable_says_another(tmp_p
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(scratch, "LARGE_FILES", tmp_path)
     assert scratch_folder(1) == str(tmp_path)
-    monkeypatch.setattr(scratch, "LARGE_FILES", tmp_path / "missing")
-    assert scratch_folder(1) == tempfile.gettempdir()
-    monkeypatch.setattr(scratch, "LARGE_FILES", tmp_path)
     monkeypatch.setenv("TMPDIR", os.fspath(tmp_path / "other"))
-    monkeypatch.setattr(tempfile, "tempdir", os.fspath(tmp_path / "other"))
+    assert scratch_folder(1) == str(tmp_path)  # which is not there
     (tmp_path / "other").mkdir()
     assert scratch_folder(1) == os.fspath(tmp_path / "other")
+
+
+def test_no_folder_that_may_be_in_memory_takes_its_place(tmp_path, monkeypatch):
+    """Nor is it an error where a process may write nowhere at all."""
+    for name in scratch.CHOSEN:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(scratch, "LARGE_FILES", tmp_path / "missing")
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: [os.fspath(tmp_path / "missing")])
+    assert scratch_folder(1) is None
 
 
 def test_a_folder_needs_twice_the_room(tmp_path, monkeypatch):
@@ -149,6 +156,8 @@ def test_a_folder_needs_twice_the_room(tmp_path, monkeypatch):
 
 
 def test_a_folder_that_is_gone_has_no_room(tmp_path, monkeypatch):
-    monkeypatch.setenv("TMPDIR", os.fspath(tmp_path))
-    monkeypatch.setattr(tempfile, "tempdir", os.fspath(tmp_path / "gone"))
+    def gone(folder):
+        raise FileNotFoundError(folder)
+
+    monkeypatch.setattr(scratch.shutil, "disk_usage", gone)
     assert scratch_folder(1) is None

@@ -24,8 +24,8 @@ def in_pieces(task: Task) -> str | None:
     if base.n_pieces <= settings.n_clusters:
         return (
             f"{begun}, or into splinters of a few rows that are equally far from all others, so "
-            f"{base.n_neighbors} were taken, with which it does not. Pieces may be clusters of their own: a "
-            "larger n_clusters keeps them apart."
+            f"{base.n_neighbors} were taken, with which it does not. Pieces of many rows may be clusters of their "
+            "own, which a larger n_clusters keeps apart."
         )
     return (
         f"{begun}, and into {base.n_pieces} whatever their number: some rows share no view with others, or are "

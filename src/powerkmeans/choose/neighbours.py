@@ -8,7 +8,6 @@ directions.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -18,7 +17,9 @@ from numpy.typing import NDArray
 
 from powerkmeans.choose.noise import plain_cloud
 from powerkmeans.choose.path import Shared
-from powerkmeans.features.graph.build import Graph, GraphSize, Rows, build_graph, n_directions
+from powerkmeans.choose.rule import ALIKE
+from powerkmeans.features.graph.agreement import agreement
+from powerkmeans.features.graph.build import Graph, GraphSize, Rows, build_graph, n_directions, ties_with
 from powerkmeans.features.graph.neighbours import FEW_NEIGHBORS
 from powerkmeans.features.graph.placing import Placing, origin_of
 from powerkmeans.features.graph.shares import beyond_chance
@@ -35,6 +36,8 @@ CLOUDS, HASTE = 4, 2.0
 # groups are apart where neighbours cross at most this part of what they do in noise, by so many standard
 # deviations of its logarithm, and the gap in the spectrum is wide
 APART, SIGNIFICANT = 0.1, 4.0
+# times as many neighbours that have to find them again: a curve has thin spots, which a few more of them span
+MORE = 1.5
 # crossings that are none
 _LEAST = 1e-4
 
@@ -49,6 +52,7 @@ class Crossings(NamedTuple):
     deviation : by how much the logarithm of the latter varies
     gap : how far the eigenvalue behind is from one, over how far the last one is that is taken
     labels : the groups of the rows that are compared
+    clearest : where the largest number of groups is that are apart and found again with more neighbours, if any is
     """
 
     numbers: list[int]
@@ -57,21 +61,30 @@ class Crossings(NamedTuple):
     deviation: Float64Array
     gap: Float64Array
     labels: list[Labels]
+    clearest: int | None = None
 
     @property
-    def clearest(self) -> int | None:
-        """Where the largest number of groups is that are apart, among those to choose from; None if none are."""
+    def apart(self) -> list[int]:
+        """Where groups are apart, among the numbers to choose from, the largest first."""
         bar = np.maximum(-math.log(APART), SIGNIFICANT * self.deviation)
-        apart = (np.log(self.noise) - np.log(np.maximum(self.crossing, _LEAST)) >= bar) & (self.gap > WIDE)
-        found = np.flatnonzero(apart[1:-1]) + 1
-        return int(found[-1]) if len(found) else None
+        beyond = np.log(self.noise) - np.log(np.maximum(self.crossing, _LEAST)) >= bar
+        found = np.flatnonzero((beyond & (self.gap > WIDE))[1:-1]) + 1
+        return [int(at) for at in found[::-1]]
+
+    def again(self, at: int, crossing: float, labels: Labels, weight: Float64Array) -> bool:
+        """Whether groups of a graph with more neighbours are the same, and as far apart."""
+        same = agreement(self.labels[at], labels, weight) >= ALIKE
+        return bool(same and crossing <= APART * self.noise[at])
 
 
-def find_crossings(full: Task, shared: Shared, numbers: list[int]) -> Crossings | None:
-    """Groups in a graph of the rows that are compared.
+# no graph, and no pieces of it
+NO_GRAPH: tuple[None, int] = (None, 0)
 
-    None where these are too few for one, or where it has splinters, or more pieces than there are groups to choose
-    from.
+
+def find_crossings(full: Task, shared: Shared, numbers: list[int]) -> tuple[Crossings | None, int]:
+    """Groups in a graph of the rows that are compared, and how many pieces it has that are no splinters.
+
+    No groups where rows are too few for a graph, where it has splinters, or more pieces than groups are compared.
     """
     given = shared.given
     views = Views(full.prepared.views.names, tuple(map(in_memory, given.views)), given.weight, given.present)
@@ -79,17 +92,30 @@ def find_crossings(full: Task, shared: Shared, numbers: list[int]) -> Crossings 
     rows = table.take(np.arange(table.shape[0])) if is_source(table) else table
     count = FEW_NEIGHBORS if isinstance(full.settings.n_neighbors, str) else full.settings.n_neighbors
     if len(given.weight) <= 2 * count:
-        return None
-    graph_of = partial(_graph, full, numbers[-1], count)
-    graph = graph_of(rows, view_offsets(table), given.weight)
+        return NO_GRAPH
+    graph_of = partial(_graph, full, numbers[-1])
+    graph = graph_of(count, rows, view_offsets(table), given.weight)
     if graph.n_neighbors > count:
-        return None
+        ties = ties_with(Rows(rows, given.weight, Tools()), graph, count)
+        return None, 0 if ties.smallest_piece < count else ties.n_pieces
     found = [_groups(full, graph, k, given.weight) for k in numbers]
-    noise = np.log([_of_noise(full, graph, numbers, graph_of, index) for index in range(CLOUDS)])
+    noise = np.log([_of_noise(full, graph, numbers, given.weight, index) for index in range(CLOUDS)])
     deviation = np.std(noise, axis=0, ddof=1) * (1 + 1 / CLOUDS) ** 0.5  # of one more cloud from their mean
     crossing, labels = np.array([share for share, _ in found]), [labels for _, labels in found]
     between = gaps(graph.spectrum.values, numbers)
-    return Crossings(numbers, crossing, np.exp(np.mean(noise, axis=0)), deviation, between, labels)
+    crossings = Crossings(numbers, crossing, np.exp(np.mean(noise, axis=0)), deviation, between, labels)
+    if crossings.apart:
+        wider = graph_of(round(MORE * count), rows, view_offsets(table), given.weight)
+        crossings = crossings._replace(clearest=_found_again(full, crossings, wider, given.weight))
+    return crossings, graph.n_pieces
+
+
+def _found_again(full: Task, crossings: Crossings, wider: Graph, weight: Float64Array) -> int | None:
+    """Where the largest number of groups that are apart is that a graph with more neighbours has too."""
+    for at in crossings.apart:
+        if crossings.again(at, *_groups(full, wider, crossings.numbers[at], weight), weight):
+            return at
+    return None
 
 
 def _graph(
@@ -108,13 +134,11 @@ def _groups(full: Task, graph: Graph, n_clusters: int, weight: Float64Array) -> 
     return float(np.clip(1 - beyond_chance(graph.shares, labels, weight), 0, 1)), labels
 
 
-def _of_noise(
-    full: Task, graph: Graph, numbers: list[int], graph_of: Callable[..., Graph], index: int
-) -> list[float]:
+def _of_noise(full: Task, graph: Graph, numbers: list[int], weight: Float64Array, index: int) -> list[float]:
     """How often neighbours are of different groups of a cloud, for each number of these."""
-    size, rng = graph.shares.shape[0], full.stream("noise of neighbours", str(index))
-    cloud, weight = plain_cloud(full, graph.landmarks.weights, size, rng), np.ones(size)
-    noise = graph_of(cloud, (0, cloud.shape[1]), weight)
+    rng = full.stream("noise of neighbours", str(index))
+    cloud, weight = plain_cloud(full, graph.landmarks.weights, weight, rng)
+    noise = _graph(full, numbers[-1], graph.n_neighbors, cloud, (0, cloud.shape[1]), weight)
     return [max(_groups(full, noise, k, weight)[0], _LEAST) for k in numbers]
 
 

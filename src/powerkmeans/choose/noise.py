@@ -18,21 +18,30 @@ from powerkmeans.support.draws import affordable_rows, subsample
 from powerkmeans.types import Array, Float64Array, RowSample
 
 
-def make_cloud(full: Task, size: int, rng: np.random.Generator) -> RowSample:
-    """Features of so many rows of a cloud, centred, with the scatter of the data in each view.
+def make_cloud(full: Task, weight: Float64Array, rng: np.random.Generator) -> RowSample:
+    """Features of a cloud with a row for each weight, centred, with the scatter of the data in each view.
 
-    The covariance is that of all views' columns side by side, so that views stay correlated as they are.
+    The covariance is that of all views' columns side by side, so that views stay correlated as they are. Uneven
+    weights stay so, on other rows: a few heavy ones are clusters by themselves, in noise as in data.
     """
     base = _measured(_base_rows(full, rng))
-    cloud = _uniform(base.side_by_side(np.ones(len(base.units))), size, rng)
+    cloud = _uniform(base.side_by_side(np.ones(len(base.units))), len(weight), rng)
     parts = np.split(cloud, np.cumsum([len(mean) for mean in base.means])[:-1], axis=1)
-    drawn = (mean + unit * part for mean, unit, part in zip(base.means, base.units, parts, strict=True))
-    return RowSample(tuple(_features(full, index, view) for index, view in enumerate(drawn)), np.ones(size))
+    drawn = [mean + unit * part for mean, unit, part in zip(base.means, base.units, parts, strict=True)]
+    weight = rng.permutation(weight)
+    return RowSample(tuple(_features(full, index, view, weight) for index, view in enumerate(drawn)), weight)
 
 
-def plain_cloud(full: Task, view_weights: Float64Array, size: int, rng: np.random.Generator) -> Float64Array:
-    """So many rows of a cloud along the leading directions of all views' columns, each view by its weight."""
+def plain_cloud(
+    full: Task, view_weights: Float64Array, weight: Float64Array, rng: np.random.Generator
+) -> tuple[Float64Array, Float64Array]:
+    """Rows of a cloud along the leading directions of all views' columns, each view by its weight, and weights."""
     spread, _ = principal(_measured(_base_rows(full, rng)).side_by_side(view_weights))
+    return _along(spread, len(weight), rng), rng.permutation(weight)
+
+
+def _along(spread: Float64Array, size: int, rng: np.random.Generator) -> Float64Array:
+    """So many rows, uniform with such deviations."""
     return rng.uniform(-math.sqrt(3), math.sqrt(3), (size, len(spread))) * spread
 
 
@@ -61,12 +70,12 @@ def _measured(base: RowSample) -> _Measured:
     return _Measured(offsets, means, units, share)
 
 
-def _features(full: Task, index: int, drawn: Float64Array) -> Array:
+def _features(full: Task, index: int, drawn: Float64Array, weight: Float64Array) -> Array:
     """Features of drawn rows of one view, centred, with its scatter."""
     feature_map = full.prepared.maps[index]
     mapped = feature_map(drawn.astype(feature_map.dtype), np).astype(np.float64)
-    mapped -= np.mean(mapped, axis=0)
-    scatter = float(np.mean(np.vecdot(mapped, mapped)))
+    mapped -= np.average(mapped, axis=0, weights=weight)
+    scatter = float(np.average(np.vecdot(mapped, mapped), weights=weight))
     scale = math.sqrt(full.problem.scatter[index] / scatter) if scatter > 0 else 1.0
     return (mapped * scale).astype(full.prepared.engine.dtype)
 
@@ -91,8 +100,7 @@ def _uniform(offset: Float64Array, size: int, rng: np.random.Generator) -> Float
     """Rows of the covariance ``offset^T offset``: uniform along its leading directions, normal in what is left."""
     spread, directions = principal(offset)
     rest = np.sqrt(np.maximum(np.sum(offset**2, axis=0) - spread**2 @ directions**2, 0))
-    coordinates = rng.uniform(-math.sqrt(3), math.sqrt(3), (size, len(spread)))
-    return (coordinates * spread) @ directions + rng.standard_normal((size, offset.shape[1])) * rest
+    return _along(spread, size, rng) @ directions + rng.standard_normal((size, offset.shape[1])) * rest
 
 
 def uniform_cloud(table: Float64Array, rng: np.random.Generator) -> Float64Array:

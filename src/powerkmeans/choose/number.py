@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from powerkmeans.choose.criteria import FEWER_ROWS, agreements, cost_shares, halves, labels_by_half, silhouettes
-from powerkmeans.choose.neighbours import Crossings, find_crossings
+from powerkmeans.choose.neighbours import NO_GRAPH, Crossings, find_crossings
 from powerkmeans.choose.noise import make_cloud
 from powerkmeans.choose.path import Shared, Solution, labels_of, make_shared, slow_annealing, solve_all
 from powerkmeans.choose.rule import Apart, Criteria, deviations, gaps, recommend
@@ -190,11 +190,11 @@ def choose_k(
         if numbers[-2] < k_max:
             _warn_of_fewer(k_max, numbers[-2], len(shared.rows.weight))
         criteria, path, found = _measured(full, shared, numbers, steps)
-        crossings = find_crossings(full, shared, numbers) if fuses else None
+        crossings, n_pieces = find_crossings(full, shared, numbers) if fuses else NO_GRAPH
         if fuses:
             steps.done("neighbours")
     apart = None if crossings is None else _apart(crossings, shared, found)
-    k, reason, by = recommend(criteria, apart)
+    k, reason, by = recommend(criteria, apart, n_pieces)
     return KChoice(k, reason, _table(criteria, crossings), criteria.bend_deviation, path, by)
 
 
@@ -263,7 +263,7 @@ def _noise_shares(full: Task, shared: Shared, numbers: list[int], steps: _Steps)
     """What clusters leave of each cloud of noise, (n_clouds, n_numbers)."""
     shares = []
     for index in range(CLOUDS):
-        cloud = shared.on_features(make_cloud(full, len(shared.rows.weight), full.stream("noise", str(index))))
+        cloud = shared.on_features(make_cloud(full, shared.rows.weight, full.stream("noise", str(index))))
         shares.append(cost_shares(cloud, solve_all(cloud, numbers)))
         steps.done("clusters of noise")
     return np.array(shares)

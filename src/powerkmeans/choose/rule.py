@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from powerkmeans.types import Float64Array
 
@@ -15,6 +16,8 @@ SIGNIFICANT = 5.0
 ALIKE = 0.8
 # what a number is chosen by
 BY_COST, BY_NEIGHBOURS = "cost", "neighbours"
+# stability below which clusters are those of a sample alone
+RECURS = 0.5
 # stability of clusters that are parts of groups that are apart, and the gap in the spectrum behind as many
 COMES_BACK, KNOWN = 0.9, 2.0
 # a stretch shorter than this factor of |s| marks nothing
@@ -72,6 +75,16 @@ class Criteria(NamedTuple):
         return bends(self.numbers, self.gap)
 
     @property
+    def clear(self) -> NDArray[np.bool_]:
+        """Where less is left than of noise, with a bend that noise does not have."""
+        return (self.gap > 0) & (self.bend > SIGNIFICANT * self.bend_deviation)
+
+    @property
+    def recurs(self) -> NDArray[np.bool_]:
+        """Where clusters come back under resampling."""
+        return self.stability >= RECURS
+
+    @property
     def score(self) -> Float64Array:
         """The bend of the gap times the stability."""
         return self.bend * np.clip(self.stability, 0, 1)
@@ -93,15 +106,23 @@ class Apart(NamedTuple):
     gaps: Float64Array
 
 
-def recommend(criteria: Criteria, apart: Apart | None = None) -> tuple[int, str, str]:
+def recommend(criteria: Criteria, apart: Apart | None = None, n_pieces: int = 0) -> tuple[int, str, str]:
     """The number of clusters to take, 1 if none stands out, why, in plain words, and by what.
 
     Clusters around centres decide, unless none of them stands out, or they are not the groups that are apart.
     """
     k, reason = by_cost(criteria)
+    beyond = _beyond(criteria.numbers[-2], n_pieces)
     if apart is None or (k > 1 and (apart.alike >= ALIKE or _within(criteria, apart, k))):
-        return k, reason, BY_COST
-    return apart.k, " ".join(_apart_reasons(criteria, apart, k)), BY_NEIGHBOURS
+        return k, " ".join([reason, *beyond]), BY_COST
+    return apart.k, " ".join([*_apart_reasons(criteria, apart, k), *beyond]), BY_NEIGHBOURS
+
+
+def _beyond(most: int, n_pieces: int) -> list[str]:
+    """What a graph in more pieces than were compared says."""
+    if n_pieces <= most:
+        return []
+    return [f"Neighbours fall into {n_pieces} groups that nothing joins, more than {most}: try a larger k_max."]
 
 
 def _within(criteria: Criteria, apart: Apart, k: int) -> bool:
@@ -113,13 +134,13 @@ def _within(criteria: Criteria, apart: Apart, k: int) -> bool:
 def by_cost(criteria: Criteria) -> tuple[int, str]:
     """The number of clusters around centres, 1 if none stands out, and why.
 
-    Of the numbers that leave less than noise does, with a bend that noise does not have, the one of highest score.
+    Of the numbers that leave less than noise does, with a bend that noise does not have, and whose clusters come
+    back under resampling, the one of highest score.
     """
-    inner = slice(1, -1)
-    clear = (criteria.gap > 0) & (criteria.bend > SIGNIFICANT * criteria.bend_deviation)
-    if not np.any(clear[inner]):
+    inner, counts = slice(1, -1), criteria.clear & criteria.recurs
+    if not np.any(counts[inner]):
         return 1, _no_reason(criteria)
-    best = int(np.argmax(np.where(clear, criteria.score, -np.inf)[inner])) + 1
+    best = int(np.argmax(np.where(counts, criteria.score, -np.inf)[inner])) + 1
     return criteria.numbers[best], " ".join(_reasons(criteria, best))
 
 
@@ -145,11 +166,15 @@ def _no_reason(criteria: Criteria) -> str:
 
 
 def _why_none(criteria: Criteria, best: int) -> str:
-    """Why no number is recommended: none beats noise, or those that do have no bend."""
+    """Why no number is recommended: none beats noise, or those that do have no bend, or are of a sample alone."""
     if criteria.gap[best] <= 0:
         return "they explain no more of the data than of noise with the same spread"
     if criteria.gap[best] <= SIGNIFICANT * criteria.gap_deviation:
         return "what they explain of the data beyond noise with the same spread may be chance"
+    if np.any(criteria.clear[1:-1]):
+        return "clusters that explain more of the data than of noise do not come back under resampling"
+    if len(criteria.numbers) == 3:
+        return "they explain more of the data than of noise, but do not mark themselves off from one more or less"
     marks = "they explain more of the data than of noise with the same spread, but none that does marks itself off"
     if best == len(criteria.numbers) - 2 and criteria.gap[best + 1] > criteria.gap[best]:
         return f"{marks}; the advantage is largest at the end of the range and still grows: try a larger k_max"
@@ -167,13 +192,15 @@ def most_stable(criteria: Criteria) -> int:
 
 
 def _reasons(criteria: Criteria, best: int) -> Iterator[str]:
-    finer = criteria.gap[best + 1 : -1] - criteria.gap[best]
+    finer, alone = criteria.gap[best + 1 : -1] - criteria.gap[best], len(criteria.numbers) == 3
     at_end, still = len(finer) == 0, np.any(finer > SIGNIFICANT * criteria.gap_deviation)
     beyond = "" if at_end or still else ", and beyond it more clusters gain little"
     yield (
         f"k={criteria.numbers[best]} leaves {_percent(criteria, best)}{beyond}; under resampling its clusters "
         f"{_return(criteria, best)}."
     )
+    if alone:
+        return
     yield _side_reasons(criteria)
     if at_end:
         yield "It is the end of the range: a larger k_max tells whether more clusters gain as much."
@@ -195,7 +222,7 @@ def _apart_reasons(criteria: Criteria, apart: Apart, by_cost: int) -> Iterator[s
             f"{apart.k} clusters around centres are others (adjusted Rand index {apart.alike:.2f}), and by cost "
             f"{others}."
         )
-    if apart.k == criteria.numbers[-2]:
+    if apart.k == criteria.numbers[-2] and len(criteria.numbers) > 3:
         yield "It is the end of the range: a larger k_max tells whether there are more."
     yield "A fit finds them with feature_map='graph', which the default takes where it is clear."
 

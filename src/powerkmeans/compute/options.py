@@ -206,8 +206,12 @@ def kept_here(n_bytes: int, choice: object) -> bool:
 
 
 def keeps_files(choice: object) -> bool:
-    """Whether features that memory has no room for may go to a file: a budget of nothing keeps nothing."""
-    return engine_options(choice).memory_budget != 0
+    """Whether features that memory has no room for may go to a file.
+
+    A budget of nothing keeps nothing, and a device makes anew what it has no room for.
+    """
+    options = engine_options(choice)
+    return isinstance(options, NumpyOptions) and options.memory_budget != 0
 
 
 def dask_options(choice: object) -> DaskOptions:

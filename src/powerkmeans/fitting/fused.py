@@ -124,7 +124,7 @@ def _stored_aside(rows: Engine, base: BaseMap, sample: RowSample, settings: Sett
     folder = folder_aside(shape, rows.dtype, settings.engine)
     features = None if folder is None else _written_aside(rows, base, folder)
     if features is None:
-        told("no room for features of all rows: every pass makes them anew")
+        told("features of all rows are not kept: every pass makes them anew")
         return _mapped_in_passes(rows, base, sample, settings)
     told(f"features of all rows: in a temporary file in {folder}")
     return _in_place_of_rows(features, rows, base, sample, settings)

@@ -16,7 +16,7 @@ NUMBERS_AT_ONCE = 2**20
 
 def checked_table(estimator: Any, X: Any, dtype: Any, *, reset: bool) -> Any:
     """``X`` as an array of finite numbers, or a CSR matrix; what is wrong with it is told by scikit-learn."""
-    known = _is_plain(X, dtype) and all_finite(X)
+    known = _is_plain(X, dtype) and all_finite(X, getattr(estimator.engine, "n_threads", None))
     return validate_data(
         estimator, X, reset=reset, accept_sparse="csr", dtype=dtype, order="C", ensure_all_finite=not known
     )
@@ -29,11 +29,14 @@ def _is_plain(X: Any, dtype: Any) -> bool:
     )  # fmt: skip
 
 
-def all_finite(X: np.ndarray[Any, Any]) -> bool:
-    """Whether all numbers are finite for sure: a sum of such may leave the range of its type."""
+def all_finite(X: np.ndarray[Any, Any], n_threads: int | None = None) -> bool:
+    """Whether all numbers are finite for sure: a sum of such may leave the range of its type.
+
+    By so many threads, or as many as BLAS may have.
+    """
     flat = X.reshape(-1)
     parts = (flat[start : start + NUMBERS_AT_ONCE] for start in range(0, flat.size, NUMBERS_AT_ONCE))
-    with single_threaded_blas() as n_threads, ThreadPoolExecutor(n_threads) as threads:
+    with single_threaded_blas() as allowed, ThreadPoolExecutor(n_threads or allowed) as threads:
         return all(threads.map(_finite_sum, parts))
 
 

@@ -86,7 +86,8 @@ class KChoiceDisplay:
     def plot(self, ax: Any = None) -> Self:
         """Draw the panels, with the recommended number marked in each."""
         table, numbers = self.choice.table, self.choice.table["k"]
-        asked = bool(np.any(np.isfinite(table["crossing"]))) and len(checked_axes(ax)) != 4
+        asked, given = bool(np.any(np.isfinite(table["crossing"]))), len(checked_axes(ax))
+        asked = given == 6 or (asked and given != 4)
         axes = panels(ax, (3 if asked else 2, 2), (3.6, 2.3), sharex=True)
         palette = palette_of(axes[0])
         self._draw_beside_noise(axes[0], palette, ("cost", "noise_cost"))
@@ -115,21 +116,34 @@ class KChoiceDisplay:
 
     def _draw_neighbours(self, axes: Array, palette: Palette) -> None:
         """How often neighbours cross, and the gap in the spectrum, beside the one it takes."""
-        self._draw_beside_noise(axes[0], palette, ("crossing", "noise_crossing"))
         axes[0].set_ylabel("neighbours of\ndifferent groups")
+        axes[1].set_ylabel("gap in the spectrum")
         numbers, gap = self.choice.table["k"], self.choice.table["spectral_gap"]
-        axes[1].plot(numbers, np.full(len(numbers), WIDE), color=palette.faint, lw=1.6)
+        if not np.any(np.isfinite(gap)):
+            for ax in axes:
+                ax.text(
+                    0.5, 0.5, "no graph", transform=ax.transAxes, ha="center", va="center", color=palette.faint
+                )
+                ax.set_yticks([])
+            return
+        self._draw_beside_noise(axes[0], palette, ("crossing", "noise_crossing"))
+        axes[1].plot(numbers, np.full(len(numbers), WIDE), color=palette.faint, lw=1.6, marker=self._lonely)
         axes[1].plot(numbers, gap, color=palette.blue, marker="o", ms=3.5, lw=1.6)
         log_axis(axes[1], "y")
         label_ends(axes[1], [EndLabel(float(numbers[-1]), WIDE, "what it takes", palette.faint)], gap=2.2)
-        axes[1].set_ylabel("gap in the spectrum")
+
+    @property
+    def _lonely(self) -> str:
+        """A marker for a line of a single number, which would not be seen."""
+        return "o" if len(self.choice.table["k"]) == 1 else ""
 
     def _draw_beside_noise(self, ax: Axes, palette: Palette, columns: tuple[str, str]) -> None:
         """A column of the data beside that of noise, by ratios: what lies between the two is the gap."""
         numbers = self.choice.table["k"]
         data, noise = (np.maximum(self.choice.table[name], _LEAST_SHARE) for name in columns)
-        ax.fill_between(numbers, data, noise, color=palette.blue, alpha=0.12, lw=0)
-        ax.plot(numbers, noise, color=palette.faint, lw=1.6)
+        less = data <= noise
+        ax.fill_between(numbers, data, noise, where=less, interpolate=True, color=palette.blue, alpha=0.12, lw=0)
+        ax.plot(numbers, noise, color=palette.faint, lw=1.6, marker=self._lonely)
         ax.plot(numbers, data, color=palette.blue, marker="o", ms=3.5, lw=1.6)
         log_axis(ax, "y")
         last = float(numbers[-1])

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from powerkmeans.sources.npy import Header, NpySource
 from powerkmeans.sources.source import TableFacts
 
-# where large temporary files belong, unless these variables say where; other folders may be in memory
+# where large temporary files belong, unless these variables say where; others, such as /tmp, may be in memory
 LARGE_FILES, CHOSEN = Path("/var/tmp"), ("TMPDIR", "TEMP", "TMP")
 # times as much as is written has to be free: others write there too
 LEFT = 2
@@ -42,13 +42,17 @@ class ScratchSource(NpySource):
 
 
 def scratch_folder(n_bytes: int) -> str | None:
-    """Where a temporary file of so many bytes may go; None where there is no room for it."""
-    said = any(os.environ.get(name) for name in CHOSEN)
-    folder = tempfile.gettempdir() if said or not os.access(LARGE_FILES, os.W_OK) else str(LARGE_FILES)
+    """Where a temporary file of so many bytes may go; None where there is no such folder, or no room in it."""
+    said = (os.environ.get(name) for name in CHOSEN)
+    folder = next(filter(_writable, [*filter(None, said), str(LARGE_FILES)]), None)
     try:
-        return folder if shutil.disk_usage(folder).free >= LEFT * n_bytes else None
+        return None if folder is None or shutil.disk_usage(folder).free < LEFT * n_bytes else folder
     except OSError:
         return None
+
+
+def _writable(folder: str) -> bool:
+    return os.path.isdir(folder) and os.access(folder, os.W_OK)
 
 
 def written_aside(

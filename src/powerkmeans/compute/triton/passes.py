@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from typing import Any, ClassVar
@@ -32,7 +33,9 @@ def available(device: Any) -> bool:
     torch = torch_module()
     if device.type != "cuda" or torch.version.hip is not None or find_spec("triton") is None:
         return False
-    return bool(torch.cuda.get_device_capability(device) >= _OLDEST) and find_spec(_TOOLS) is not None
+    with suppress(ModuleNotFoundError):  # a package that it should be in is not there either
+        return bool(torch.cuda.get_device_capability(device) >= _OLDEST) and find_spec(_TOOLS) is not None
+    return False
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from powerkmeans.features.graph.distances import Landmarks, usual_distances
 from powerkmeans.features.graph.neighbours import FEW_NEIGHBORS, Neighbours, neighbours, shared_reach
 from powerkmeans.features.graph.placing import Placing
 from powerkmeans.features.graph.shares import LEAST_SHARE, beyond_chance
-from powerkmeans.features.graph.spectrum import WIDE, Spectrum, gaps, shares_matrix, spectrum, ties_of
+from powerkmeans.features.graph.spectrum import WIDE, Spectrum, Ties, gaps, shares_matrix, spectrum, ties_of
 from powerkmeans.features.maps.base import Tools
 from powerkmeans.features.pairs import as_dense
 from powerkmeans.types import Float64Array, array_namespace
@@ -152,6 +152,12 @@ def tied_graph(rows: Rows, placing: Placing, landmarks: Landmarks, size: GraphSi
     directions = spectrum(ties, size.n_clusters + 2)
     gap = float(gaps(directions.values, [size.n_clusters])[0])
     return Graph(placing, landmarks, count, wanted, directions, shares, found.reach, ties.n_pieces, gap)
+
+
+def ties_with(rows: Rows, graph: Graph, n_neighbors: int) -> Ties:
+    """How rows would tie the landmarks of a graph with so many neighbours."""
+    landmarks, found = _tied(rows, graph.placing, graph.landmarks, n_neighbors)
+    return ties_of(shares_matrix(found, landmarks.rows.shape[0]), rows.weight)
 
 
 def _complete(landmarks: Landmarks) -> bool:

@@ -1,0 +1,165 @@
+"""Data on which all landmarks agree, and which no graph should decide: two values, too many pieces, one column."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.preprocessing import StandardScaler
+
+from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
+from powerkmeans.estimators.listeners import Printer
+from powerkmeans.features.graph import spectrum
+from powerkmeans.features.graph.spectrum import WIDE, gaps
+from powerkmeans.metrics import clustering_accuracy
+
+MORE_PIECES = "a graph falls into more pieces than there are clusters, and which of them go together is arbitrary"
+
+
+def line_and_blob(n_line, n_blob, seed):
+    """A blob above the middle of a line that is many times as long."""
+    rng = np.random.default_rng(seed)
+    line = np.c_[20 * rng.random(n_line), rng.normal(0, 0.1, n_line)]
+    return np.r_[line, rng.normal((10, 3), 0.3, (n_blob, 2))], np.repeat([0, 1], [n_line, n_blob])
+
+
+def with_a_column_of_two_values(seed, n=400, present=None):
+    """Four clusters in eight columns, and yes or no beside them."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(4, size=n)
+    X = rng.normal(size=(n, 8)) + 3 * rng.normal(size=(4, 8))[y]
+    return StandardScaler().fit_transform(np.c_[X, rng.integers(2, size=n)]), y
+
+
+def fitted(X, k, **parameters):
+    return KernelPowerKMeans(k, random_state=0, advice=False, **parameters).fit(X)
+
+
+def doubt_about(X, k):
+    """Why the default took no graph, if it did not."""
+    told = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Printer, "note", lambda self, text: told.append(text))
+        model = KernelPowerKMeans(k, random_state=0, advice=False, verbose=1).fit(X)
+    (said,) = [text for text in told if text.startswith("feature_map='auto'")]
+    assert said.startswith(f"feature_map='auto': {model.feature_map_}, as ")
+    return said.partition(", as ")[2]
+
+
+def test_gaps_are_ratios_of_distances_from_one():
+    values = np.array([1.0, 1.0, 0.9, 0.6, 0.5])
+    found = gaps(values, [1, 2, 3, 4, 5, 6])
+    assert found == pytest.approx([1, 0.1 / spectrum.NONE, 4, 1.25, 2, 1])
+
+
+@pytest.mark.parametrize(("n_line", "n_blob"), [(400, 100), (1000, 100)])
+@pytest.mark.parametrize("seed", range(3))
+def test_pieces_are_clusters_and_no_direction_cuts_through_them(n_line, n_blob, seed):
+    """The first mode of a long line is nearly as high as the two of pieces, and the next is not."""
+    X, y = line_and_blob(n_line, n_blob, seed)
+    model = fitted(X, 2)
+    assert model.feature_map_ == "graph"
+    assert model.cluster_centers_.shape[1] == 2
+    assert clustering_accuracy(y, model.labels_) == 1
+
+
+def test_rows_that_are_all_equally_far_from_each_other_have_a_spectrum():
+    """Half of the eigenvalues are equal there, which the usual way to some of them does not survive."""
+    model = fitted(np.eye(60), 5)
+    assert np.isfinite(model.cluster_centers_).all()
+    assert len(np.unique(model.labels_)) == 5
+
+
+def test_the_way_to_all_eigenpairs_gives_those_of_the_way_to_some(monkeypatch):
+    matrix = np.cov(np.random.default_rng(0).normal(size=(30, 8)).T)
+    some = spectrum._dense(matrix.copy(), 5)
+    plain = spectrum.eigh
+
+    def failing(matrix, **options):
+        if "subset_by_index" in options:
+            raise spectrum.LinAlgError("Internal Error.")
+        return plain(matrix, **options)
+
+    monkeypatch.setattr(spectrum, "eigh", failing)
+    values, vectors = spectrum._dense(matrix.copy(), 5)
+    assert values == pytest.approx(some[0], rel=1e-12)
+    assert np.abs(np.sum(vectors * some[1], axis=0)) == pytest.approx(np.ones(3))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_column_of_two_values_does_not_cut_the_default(seed):
+    X, y = with_a_column_of_two_values(seed)
+    model = fitted(X, 4)
+    assert model.feature_map_ == "nystroem"
+    assert clustering_accuracy(y, model.labels_) > 0.97
+    assert doubt_about(X, 4) in (
+        "next to no neighbours differ in a column of two values, which cuts a graph by itself",
+        MORE_PIECES,
+    )
+    plain = fitted(X[:, :8], 4)
+    assert plain.feature_map_ == "graph"
+    assert clustering_accuracy(y, plain.labels_) > 0.97
+
+
+def test_a_column_of_two_values_among_views_of_which_some_are_missing():
+    X, _ = with_a_column_of_two_values(3)
+    views = {"numbers": X[:, :8].copy(), "answers": np.c_[X[:, 8], np.random.default_rng(0).normal(size=400)]}
+    views["numbers"][:40], views["answers"][40:80] = np.nan, np.nan
+    assert MultiViewPowerKMeans(4, random_state=0, advice=False).fit(views).feature_map_[0] == "nystroem"
+    del views["answers"]
+    views["more"] = X[:, :4] ** 2
+    assert MultiViewPowerKMeans(4, random_state=0, advice=False).fit(views).feature_map_[0] == "graph"
+
+
+def test_many_columns_of_two_values_are_neighbours_as_others():
+    """In forty columns neighbours differ in some."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=300)
+    X = (rng.random((300, 40)) < np.where(rng.random((3, 40)) < 0.5, 0.2, 0.8)[y]).astype(float)
+    for rows in (X, csr_array(X)):
+        model = fitted(rows, 3)
+        assert model.feature_map_ == "graph"
+        assert clustering_accuracy(y, model.labels_) > 0.97
+
+
+def test_pieces_that_go_together_by_chance_are_left_to_a_kernel():
+    """Ten far blobs in four groups: all halves agree on which pieces are joined, and not by how near they are."""
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        around, group = rng.normal(0, 30, (4, 5)), np.r_[0:4, rng.integers(0, 4, 6)]
+        blob = np.repeat(range(10), rng.integers(30, 150, 10))
+        X = (around[group] + rng.normal(0, 5, (10, 5)))[blob] + rng.normal(size=(len(blob), 5))
+        model = fitted(X, 4)
+        graph = fitted(X, 4, feature_map="graph")._fit.model.maps[0].base
+        assert graph.n_neighbors > graph.n_wanted
+        if model.feature_map_ == "nystroem":
+            assert doubt_about(X, 4) == MORE_PIECES
+            assert clustering_accuracy(group[blob], model.labels_) == 1
+            break
+    else:
+        pytest.fail("a graph was taken each time")
+
+
+@pytest.mark.parametrize(("sizes", "apart"), [((500, 500), 5), ((300, 100), 5), ((1000, 100), 8)])
+def test_a_single_column_is_clustered_as_it_is(sizes, apart):
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], sizes)
+    X = (apart * y + rng.normal(size=len(y)))[:, None]
+    model = fitted(X, 2)
+    assert model.feature_map_ == "identity"
+    assert clustering_accuracy(y, model.labels_) > 0.98
+    assert doubt_about(X, 2) == "a single column has no shapes"
+    assert np.array_equal(model.labels_, fitted(X, 2, feature_map="identity").labels_)
+
+
+def test_a_single_column_with_a_kernel_or_averaged_landmarks_has_these():
+    X = np.random.default_rng(0).normal(size=(300, 1))
+    assert fitted(X, 2, bandwidth=1.0).feature_map_ == "nystroem"
+    assert fitted(X, 2, feature_map="graph").feature_map_ == "graph"
+    assert fitted(X, 2, rows_per_landmark=3).feature_map_ != "identity"
+    assert MultiViewPowerKMeans(2, random_state=0, advice=False).fit({"one": X}).feature_map_[0] == "identity"
+
+
+def test_a_gap_that_is_more_than_length():
+    """A line that is cut in the middle has one of four."""
+    assert WIDE > 4
