@@ -7,6 +7,7 @@ import gzip
 import numpy as np
 import pytest
 from command_helpers import K, N, ids, read_csv, rows, write_csv
+from scipy.sparse import coo_array, csc_array, csr_array, dia_array, save_npz
 
 import powerkmeans
 from powerkmeans.cli.errors import UserError
@@ -132,11 +133,40 @@ def test_nulls_and_single_precision_of_parquet(tmp_path):
     assert read(tmp_path / "t.parquet", single=True)[0].values.dtype == np.float32
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"indices": np.full(4 * N, 99)},  # columns that are not there
+        {"indptr": np.arange(3)},
+        {"shape": np.array([-3, 4])},
+        {"shape": np.array([N, 4, 1])},
+        {"shape": np.array([2.5, np.nan])},
+        {"data": np.zeros((2, 2))},
+    ],
+    ids="-".join,
+)
+def test_a_sparse_file_that_is_damaged(tmp_path, changed):
+    matrix = csr_array(VALUES)
+    parts = {name: getattr(matrix, name) for name in ("indices", "indptr", "shape", "data")}
+    np.savez(tmp_path / "t.npz", **(parts | {"format": b"csr"} | changed))
+    with pytest.raises(UserError, match=r"t\.npz .*(sparse matrix is damaged|of shape|is empty)"):
+        read(tmp_path / "t.npz")
+
+
+def test_a_sparse_file_of_another_kind(tmp_path):
+    save_npz(tmp_path / "t.npz", dia_array(VALUES))
+    with pytest.raises(UserError, match=r"holds a sparse matrix as 'dia'; write it as CSR"):
+        read(tmp_path / "t.npz")
+
+
 def test_arrays(tmp_path):
     np.save(tmp_path / "t.npy", VALUES)
     check(read(tmp_path / "t.npy"), named=False, with_ids=False)
     np.savez(tmp_path / "t.npz", X=VALUES, names=np.array(ids()), y=np.arange(N))
     check(read(tmp_path / "t.npz", id_column="names"), named=False)
+    for matrix in (csr_array(VALUES), csc_array(VALUES), coo_array(VALUES)):
+        save_npz(tmp_path / "sparse.npz", matrix)
+        check(read(tmp_path / "sparse.npz"), named=False, with_ids=False)
     np.savez(tmp_path / "two.npz", first=VALUES[:, :2], second=VALUES[:, 2:], y=np.arange(N))
     first, second = read(tmp_path / "two.npz")
     assert (first.name, second.name) == ("first", "second")

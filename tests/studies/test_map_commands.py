@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from benchmarks import contender, default_map, graph_quality, map_scaling, noise_columns, report, telling_columns
+from benchmarks import (
+    contender,
+    default_map,
+    doubts,
+    graph_quality,
+    map_scaling,
+    noise_columns,
+    report,
+    telling_columns,
+)
 from benchmarks.contender import Contender
 from benchmarks.harness.store import Store
 from benchmarks.methods import REFERENCE
@@ -168,3 +177,19 @@ def test_methods_of_others_have_lines_of_their_own(capsys):
     assert len(rows) == 3
     assert all(row["clusters"] == 3 for row in rows)
     assert "| KMeans(1) " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", doubts.FAMILIES)
+def test_families_of_doubts(name):
+    X, y = doubts.FAMILIES[name](np.random.default_rng(0))
+    assert len(X) == len(y)
+    assert np.isfinite(X).all()
+    assert len(np.unique(y)) in (2, 3, 4, 5)
+
+
+def test_doubts_tell_which_map_was_taken(monkeypatch, capsys):
+    small = {"one column": doubts.partial(doubts.clouds, sizes=(40, 40), apart=8.0)}
+    monkeypatch.setattr(doubts, "FAMILIES", small)
+    doubts.main(["--seeds", "1"])
+    assert "| one column | 1.000   |" in (printed := capsys.readouterr().out)
+    assert "| 0 of 1" in printed

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import IO, Any
 from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.io import loadmat
+from scipy.sparse import coo_array, csc_array, csr_array
 
 from powerkmeans.sources.disk import UnreadableError
 from powerkmeans.sources.matlab import check_matlab
@@ -36,6 +37,33 @@ def read_npz(name: str, path: str) -> dict[str, NDArray[Any]]:
         if not isinstance(array, np.ndarray):
             raise UnreadableError(f"{name} cannot be read: what it has as {key!r} is not an array.")
     return arrays
+
+
+def sparse_in(name: str, arrays: Mapping[str, NDArray[Any]]) -> csr_array | csc_array | coo_array | None:
+    """The matrix that ``scipy.sparse.save_npz`` wrote as these arrays; None if they are no such."""
+    if not {"format", "shape", "data"} <= set(arrays):
+        return None
+    kind = _word(arrays["format"])
+    try:
+        shape = tuple(int(size) for size in arrays["shape"].ravel())
+        if kind == "coo":
+            return coo_array((arrays["data"], (arrays["row"], arrays["col"])), shape=shape)
+        parts = tuple(arrays[part] for part in ("data", "indices", "indptr"))
+        matrix = {"csr": csr_array, "csc": csc_array}[kind](parts, shape=shape)
+        matrix.check_format(full_check=True)  # SciPy's loops go wherever the indices say
+    except KeyError:
+        raise UnreadableError(
+            f"{name} holds a sparse matrix as {kind!r}; write it as CSR: save_npz(path, matrix.tocsr())."
+        ) from None
+    except (ValueError, TypeError, OverflowError) as error:
+        raise UnreadableError(f"{name} cannot be read: its sparse matrix is damaged.") from error
+    return matrix
+
+
+def _word(array: NDArray[Any]) -> str:
+    """A word in an array of none or one, as bytes or text."""
+    value = array.ravel()[:1].tolist()
+    return value[0].decode(errors="replace") if value and isinstance(value[0], bytes) else str(*value)
 
 
 def _loaded(name: str, stream: IO[bytes]) -> Any:

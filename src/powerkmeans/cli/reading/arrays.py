@@ -24,9 +24,14 @@ def read_npy(path: str, source: str, name: str, request: Request) -> list[Table]
 
 
 def read_npz(path: str, source: str, name: str, request: Request) -> list[Table]:
-    """Read the arrays of a .npz file."""
+    """Read the arrays of a .npz file, or the sparse matrix in it, which becomes dense."""
     check_not_empty(path, source)
-    return tables_of(archives.read_npz(source, path), source, request, alone_as=name)
+    arrays = archives.read_npz(source, path)
+    sparse = archives.sparse_in(source, arrays)
+    if sparse is None:
+        return tables_of(arrays, source, request, alone_as=name)
+    check_room(sparse.shape[0] * sparse.shape[1] * sparse.dtype.itemsize, source)
+    return tables_of({name: sparse.toarray()}, source, request, alone=True)
 
 
 def read_mat(path: str, source: str, name: str, request: Request) -> list[Table]:

@@ -13,6 +13,8 @@ from powerkmeans.features.graph.spectrum import WIDE
 from powerkmeans.features.pairs import as_dense
 from powerkmeans.types import Float64Array
 
+# times as many neighbours that join splinters of the clusters; what takes more was apart
+LOOSE = 2
 # columns looked at side by side
 _AT_ONCE = 256
 
@@ -23,7 +25,8 @@ def doubt_of(graph: Graph, some: Compared) -> str | None:
     Of more pieces than clusters some have to go together, and nothing says which. And near neighbours hardly ever
     differ in a column of two values, such as yes and no: there is nothing between these.
     """
-    if graph.n_neighbors > graph.n_wanted and graph.gap <= WIDE:
+    joined = graph.n_neighbors / graph.n_wanted
+    if joined > LOOSE or (joined > 1 and graph.gap <= WIDE):
         return "a graph falls into more pieces than there are clusters, and which of them go together is arbitrary"
     if _cut_by_a_column(graph, some):
         return "next to no neighbours differ in a column of two values, which cuts a graph by itself"
