@@ -3,10 +3,10 @@
 python -m benchmarks.doubts [--seeds 5]
 
 A single column, a column of two values or a category beside numbers, more pieces than clusters, lines beside
-blobs, and uneven sizes in the plane. The rules (``features.graph.doubt``, and that no direction cuts through pieces)
-were written on other draws, sizes and distances of such families, but that pieces joined by few more neighbours are
-no clusters was settled on the groups of blobs here. Beside the default and the maps that it chooses from stand power
-k-means in the columns and KMeans with ten starts.
+blobs, and uneven sizes in the plane. The rules (``features.graph.doubt``, and that no direction cuts through
+pieces) were written on other draws, sizes and distances of such families, but that pieces joined by few more
+neighbours are no clusters was settled on the groups of blobs here. Beside the default and the maps that it
+chooses from stand power k-means in the columns and KMeans with ten starts.
 """
 
 from __future__ import annotations
