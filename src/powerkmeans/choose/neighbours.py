@@ -86,28 +86,44 @@ def find_crossings(full: Task, shared: Shared, numbers: list[int]) -> tuple[Cros
 
     No groups where rows are too few for a graph, where it has splinters, or more pieces than groups are compared.
     """
+    rows, offsets = _side_by_side(full, shared)
+    weight, chosen = shared.given.weight, full.settings.n_neighbors
+    count = FEW_NEIGHBORS if isinstance(chosen, str) else chosen
+    if len(weight) <= 2 * count:
+        return NO_GRAPH
+    graph_with = partial(_graph, full, numbers[-1], rows=rows, offsets=offsets, weight=weight)
+    graph = graph_with(count)
+    if graph.n_neighbors > count:
+        ties = ties_with(Rows(rows, weight, Tools()), graph, count)
+        return None, 0 if ties.smallest_piece < count else ties.n_pieces
+    crossings = _measured(full, graph, numbers, weight)
+    if crossings.apart:
+        wider = graph_with(round(MORE * count))
+        crossings = crossings._replace(clearest=_found_again(full, crossings, wider, weight))
+    return crossings, graph.n_pieces
+
+
+def _side_by_side(full: Task, shared: Shared) -> tuple[Any, tuple[int, ...]]:
+    """The rows that are compared, all views in one table, and where views begin and end."""
     given = shared.given
     views = Views(full.prepared.views.names, tuple(map(in_memory, given.views)), given.weight, given.present)
     table = join_views(views).arrays[0]
     rows = table.take(np.arange(table.shape[0])) if is_source(table) else table
-    count = FEW_NEIGHBORS if isinstance(full.settings.n_neighbors, str) else full.settings.n_neighbors
-    if len(given.weight) <= 2 * count:
-        return NO_GRAPH
-    graph_of = partial(_graph, full, numbers[-1])
-    graph = graph_of(count, rows, view_offsets(table), given.weight)
-    if graph.n_neighbors > count:
-        ties = ties_with(Rows(rows, given.weight, Tools()), graph, count)
-        return None, 0 if ties.smallest_piece < count else ties.n_pieces
-    found = [_groups(full, graph, k, given.weight) for k in numbers]
-    noise = np.log([_of_noise(full, graph, numbers, given.weight, index) for index in range(CLOUDS)])
-    deviation = np.std(noise, axis=0, ddof=1) * (1 + 1 / CLOUDS) ** 0.5  # of one more cloud from their mean
-    crossing, labels = np.array([share for share, _ in found]), [labels for _, labels in found]
-    between = gaps(graph.spectrum.values, numbers)
-    crossings = Crossings(numbers, crossing, np.exp(np.mean(noise, axis=0)), deviation, between, labels)
-    if crossings.apart:
-        wider = graph_of(round(MORE * count), rows, view_offsets(table), given.weight)
-        crossings = crossings._replace(clearest=_found_again(full, crossings, wider, given.weight))
-    return crossings, graph.n_pieces
+    return rows, view_offsets(table)
+
+
+def _measured(full: Task, graph: Graph, numbers: list[int], weight: Float64Array) -> Crossings:
+    """How groups of each number are crossed, in the graph and in noise."""
+    found = [_groups(full, graph, k, weight) for k in numbers]
+    noise = np.log([_of_noise(full, graph, numbers, weight, index) for index in range(CLOUDS)])
+    return Crossings(
+        numbers,
+        crossing=np.array([share for share, _ in found]),
+        noise=np.exp(np.mean(noise, axis=0)),
+        deviation=np.std(noise, axis=0, ddof=1) * (1 + 1 / CLOUDS) ** 0.5,  # of one more cloud from their mean
+        gap=gaps(graph.spectrum.values, numbers),
+        labels=[labels for _, labels in found],
+    )
 
 
 def _found_again(full: Task, crossings: Crossings, wider: Graph, weight: Float64Array) -> int | None:
