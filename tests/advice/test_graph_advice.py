@@ -117,9 +117,10 @@ def test_sentences():
     assert in_pieces(task(10, 2)) is None
     assert "so 40 were taken, with which it does not" in in_pieces(task(40, 2))
     assert "into 3 whatever their number" in in_pieces(task(40, 3))
-    assert no_clear_graph(Judgement(0.9, 0.5)) is None
-    assert no_clear_graph(Judgement(0.1, 0.95)) is None  # halves do not show thin shapes
-    assert "agree on 0.10 of them" in no_clear_graph(Judgement(0.1, 0.5))
+    assert no_clear_graph(Judgement(0.9, 0.5), 21) is None
+    assert no_clear_graph(Judgement(0.1, 0.95), 21) is None  # halves do not show thin shapes
+    assert "agree on 0.10 of them" in no_clear_graph(Judgement(0.1, 0.5), 21)
+    assert "only 20 distinct rows to be landmarks" in no_clear_graph(Judgement(0.1, 0.5), 20)
 
 
 def test_rows_that_share_no_view_with_half_of_the_others():

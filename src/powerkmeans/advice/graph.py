@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from powerkmeans.advice.thresholds import LEAST_AGREEMENT
 from powerkmeans.features.graph.agreement import Judgement
+from powerkmeans.features.graph.neighbours import TOO_FEW
 from powerkmeans.fitting.task import Task
 
 
@@ -12,7 +13,7 @@ def about_graph(task: Task) -> list[str | None]:
     base = task.prepared.maps_of_rows[0].base
     if not base.fuses or task.settings.n_clusters == 1:
         return []
-    return [in_pieces(task), no_clear_graph(base.judged)]
+    return [in_pieces(task), no_clear_graph(base.judged, base.n_components)]
 
 
 def in_pieces(task: Task) -> str | None:
@@ -34,10 +35,15 @@ def in_pieces(task: Task) -> str | None:
     )
 
 
-def no_clear_graph(judged: Judgement) -> str | None:
-    """Graphs on other landmarks give other clusters, and neighbours are of any."""
+def no_clear_graph(judged: Judgement, n_landmarks: int) -> str | None:
+    """Graphs on other landmarks give other clusters, and neighbours are of any; or there are hardly any others."""
     if judged.clear or judged.agreement >= LEAST_AGREEMENT:
         return None
+    if n_landmarks <= TOO_FEW:
+        return (
+            f"There are only {n_landmarks} distinct rows to be landmarks, too few for a graph: a row is tied to "
+            "half of them. Use feature_map='nystroem'."
+        )
     return (
         f"The graph shows no clear clusters: it and its halves agree on {judged.agreement:.2f} of them (1 is all, "
         "0 chance). Compare with feature_map='nystroem', try fewer clusters, or leave out useless columns."

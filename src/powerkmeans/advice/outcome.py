@@ -59,7 +59,8 @@ def fewer_clusters(fitted: Fitted, more: bool) -> str | None:
         return text + f"There are only {n_distinct} distinct rows. Use n_clusters={n_used}."
     why = "What is said below may be why; if not, use" if more else "Use"
     moves = "" if isinstance(settings.s_init, str) else " or s_init='auto', which moves superfluous centroids"
-    return text + f"{why} n_clusters={n_used}{moves}."
+    other = " or feature_map='nystroem'" if fitted.task.prepared.maps_of_rows[0].base.fuses else ""
+    return text + f"{why} n_clusters={n_used}{moves}{other}."
 
 
 def not_converged(fitted: Fitted) -> str | None:

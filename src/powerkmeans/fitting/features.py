@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from powerkmeans.features.graph.neighbours import FEW_NEIGHBORS
+from powerkmeans.features.graph.neighbours import TOO_FEW
 from powerkmeans.features.maps.registry import MAPS
 from powerkmeans.fitting.fused import prepare_fused
 from powerkmeans.fitting.prepare import prepare_views
@@ -62,7 +62,7 @@ def _clearer(views: Views, chosen: tuple[ViewSettings, ...], settings: Settings,
         far = "squared distances leave the range of float64"
         return _instead("nystroem", views, chosen, settings, seed, far)
     base = prepared.maps_of_rows[0].base
-    if base.n_components <= 2 * FEW_NEIGHBORS:
+    if base.n_components <= TOO_FEW:
         few = f"{base.n_components} landmarks are too few for a graph"
         return _instead("nystroem", views, chosen, settings, seed, few)
     said = (

@@ -22,6 +22,8 @@ DEVICE_NUMBERS = 2**26
 CARD_NUMBERS = 2**28
 # neighbours of a row unless told otherwise, and the most by which it is scored: farther ones are in other clusters
 FEW_NEIGHBORS = 10
+# landmarks that are too few: each row would be tied to half of them
+TOO_FEW = 2 * FEW_NEIGHBORS
 # groups of landmarks whose nearest members are compared before single ones are: only the best groups are opened
 _GROUPS = 250
 
