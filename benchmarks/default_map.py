@@ -48,7 +48,7 @@ KEYS = ("data",)
 # what only tells which map to take, and all that is done for a graph
 _CHOICE = "powerkmeans.features.graph.choice."
 TIMED = {
-    **{_CHOICE + name: "judging" for name in ("labels_of", "purity_of", "agree", "again")},
+    **{_CHOICE + name: "judging" for name in ("labels_of", "purity_of", "agree", "again", "doubt_of")},
     "powerkmeans.fitting.features.prepare_fused": "graph",
 }
 
