@@ -219,6 +219,7 @@ _RANGE = "keeps numbers inside their type"
 _MEMORY = "bounds memory; answers hardly depend on it"
 _SPEED = "how work is cut up; answers do not depend on it"
 _REFUSES = "input beyond it is refused, with a message"
+_DOUBTED = "no graph of a set here is doubted: benchmarks.doubts has those that are, and tests"
 _GRAPH = "of the graph, not of the kernels that are ablated here: docs/graph.md has its measurements"
 _TOLD = "how far a fit is told to be; answers do not depend on it"
 _RARE = "bounds work on data that no set here has"
@@ -249,7 +250,9 @@ GUARDS: dict[str, str] = {
     "features.graph.build.SPLINTERED": "for distances that are few numbers, as no set here has: a test has them",
     "features.graph.build._TYPICAL_ROWS": "a median, which more rows do not change by a percent",
     "features.graph.distances.NORMAL_QUARTILES": "of the normal distribution",
-    "features.graph.doubt.LOOSE": "no graph of a set here is doubted: benchmarks.doubts has those that are",
+    **{f"features.graph.doubt.{name}": _DOUBTED for name in ("LOOSE", "MATTERS", "CAUSED", "FOLLOWS")},
+    **{f"features.graph.doubt.{name}": _DOUBTED for name in ("TWO_VALUES", "LEAST_PART")},
+    "features.graph.build.MORE": "what few neighbours leave apart by chance, as no set here has: tests have it",
     "features.graph.doubt._AT_ONCE": _SPEED,
     "features.graph.edge._POINTS": "a median of a known law, to three digits",
     "features.graph.neighbours.FEW_NEIGHBORS": _GRAPH,

@@ -165,12 +165,11 @@ def test_rows_that_are_all_equally_far_from_each_other():
     assert choose_k(np.eye(140), k_max=4, random_state=0).k == 1
 
 
-def test_a_single_column_is_compared_by_costs_alone():
+def test_groups_of_a_single_column_are_counted():
     rng = np.random.default_rng(0)
     X = np.r_[rng.normal(0, 1, 500), rng.normal(10, 1, 50)][:, None]
     found = choose_k(X, k_max=6, random_state=0)
-    assert (found.k, found.by) == (2, "cost")
-    assert np.all(np.isnan(found.table["crossing"]))
+    assert (found.k, found.by) == (2, "neighbours")
 
 
 def test_a_row_of_nearly_all_weight_leaves_shares():

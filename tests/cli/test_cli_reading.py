@@ -142,6 +142,9 @@ def test_nulls_and_single_precision_of_parquet(tmp_path):
         {"shape": np.array([N, 4, 1])},
         {"shape": np.array([2.5, np.nan])},
         {"data": np.zeros((2, 2))},
+        {"data": np.full(4 * N, "a")},
+        {"indices": np.tile(np.arange(4), N) + 0.5},
+        {"shape": np.array([4 * N])},
     ],
     ids="-".join,
 )
@@ -151,6 +154,11 @@ def test_a_sparse_file_that_is_damaged(tmp_path, changed):
     np.savez(tmp_path / "t.npz", **(parts | {"format": b"csr"} | changed))
     with pytest.raises(UserError, match=r"t\.npz .*(sparse matrix is damaged|of shape|is empty)"):
         read(tmp_path / "t.npz")
+
+
+def test_arrays_that_are_called_as_those_of_a_sparse_file(tmp_path):
+    np.savez(tmp_path / "t.npz", format=VALUES[:, :2], shape=VALUES, data=VALUES)
+    assert [table.name for table in read(tmp_path / "t.npz")] == ["format", "shape", "data"]
 
 
 def test_a_sparse_file_of_another_kind(tmp_path):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from sklearn.datasets import make_circles, make_moons
 from sklearn.preprocessing import StandardScaler
 
-from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans
+from powerkmeans import KernelPowerKMeans, MultiViewPowerKMeans, choose_k
 from powerkmeans.estimators.listeners import Printer
 from powerkmeans.features.graph import spectrum
 from powerkmeans.features.graph.spectrum import WIDE, gaps
@@ -101,14 +102,54 @@ def test_a_column_of_two_values_does_not_cut_the_default(seed):
     assert clustering_accuracy(y, plain.labels_) > 0.97
 
 
-def test_a_column_of_two_values_among_views_of_which_some_are_missing():
+def test_a_column_of_two_values_in_a_view_that_some_lack():
     X, _ = with_a_column_of_two_values(3)
-    views = {"numbers": X[:, :8].copy(), "answers": np.c_[X[:, 8], np.random.default_rng(0).normal(size=400)]}
-    views["numbers"][:40], views["answers"][40:80] = np.nan, np.nan
-    assert MultiViewPowerKMeans(4, random_state=0, advice=False).fit(views).feature_map_[0] == "nystroem"
-    del views["answers"]
-    views["more"] = X[:, :4] ** 2
+    views = {"answers": X.copy(), "noise": np.random.default_rng(0).normal(size=(400, 2))}
+    views["answers"][:40], views["noise"][40:80] = np.nan, np.nan
+    model = MultiViewPowerKMeans(4, random_state=0, advice=False).fit(views)
+    assert model.feature_map_[0] == "nystroem"
+    views["answers"] = views["answers"][:, :8]
     assert MultiViewPowerKMeans(4, random_state=0, advice=False).fit(views).feature_map_[0] == "graph"
+
+
+def moons_with(flag, scale=1.0):
+    X, y = make_moons(600, noise=0.06, random_state=0)
+    return np.c_[X, scale * flag(X, y, np.random.default_rng(0))], y
+
+
+@pytest.mark.parametrize(
+    ("flag", "scale"),
+    [
+        (lambda X, y, rng: y, 1.0),  # which is what the clusters are
+        (lambda X, y, rng: y ^ (rng.random(600) < 0.03), 1.0),  # nearly
+        (lambda X, y, rng: X[:, 0] > 0.5, 1e-6),  # a thing of the other columns, and of no distance
+        (lambda X, y, rng: X[:, 0] > 0.5, 0.2),
+        (lambda X, y, rng: rng.random(600) < 0.04, 0.5),  # rare, and followed by no cluster
+    ],
+    ids=["the clusters", "nearly", "of no distance", "of the other columns", "rare"],
+)
+def test_a_column_of_two_values_that_is_not_to_blame(flag, scale):
+    X, y = moons_with(flag, scale)
+    model = fitted(X, 2)
+    assert model.feature_map_ == "graph"
+    assert clustering_accuracy(y, model.labels_) > 0.95
+
+
+def test_a_column_of_two_values_that_cuts_moons():
+    X, _ = moons_with(lambda X, y, rng: rng.integers(2, size=600), 2.0)
+    model = fitted(X, 2)
+    assert model.feature_map_ == "nystroem"
+    assert choose_k(X, k_max=4, random_state=0).by == "cost"
+
+
+@pytest.mark.parametrize("spoil", ["a third value", "sparse"])
+def test_nearly_two_values_and_sparse_ones(spoil):
+    X, _ = with_a_column_of_two_values(0)
+    if spoil == "sparse":
+        X = csr_array(np.c_[X[:, :8], 2.0 * (X[:, 8] > 0)])
+    else:
+        X[5, 8] = 0.0
+    assert fitted(X, 4).feature_map_ == "nystroem"
 
 
 def test_many_columns_of_two_values_are_neighbours_as_others():
@@ -140,24 +181,57 @@ def test_pieces_that_go_together_by_chance_are_left_to_a_kernel():
         pytest.fail("a graph was taken each time")
 
 
-@pytest.mark.parametrize(("sizes", "apart"), [((500, 500), 5), ((300, 100), 5), ((1000, 100), 8)])
-def test_a_single_column_is_clustered_as_it_is(sizes, apart):
+@pytest.mark.parametrize(("sizes", "apart"), [((500, 500), 5), ((300, 100), 5), ((400, 400), 6)])
+def test_a_single_column_has_ranks_for_neighbours(sizes, apart):
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], sizes)
     X = (apart * y + rng.normal(size=len(y)))[:, None]
     model = fitted(X, 2)
-    assert model.feature_map_ == "identity"
+    assert model.feature_map_ == "nystroem"
     assert clustering_accuracy(y, model.labels_) > 0.98
-    assert doubt_about(X, 2) == "a single column has no shapes"
-    assert np.array_equal(model.labels_, fitted(X, 2, feature_map="identity").labels_)
+    assert doubt_about(X, 2) == "neighbours in a single column tell of ranks alone"
 
 
-def test_a_single_column_with_a_kernel_or_averaged_landmarks_has_these():
-    X = np.random.default_rng(0).normal(size=(300, 1))
-    assert fitted(X, 2, bandwidth=1.0).feature_map_ == "nystroem"
-    assert fitted(X, 2, feature_map="graph").feature_map_ == "graph"
-    assert fitted(X, 2, rows_per_landmark=3).feature_map_ != "identity"
-    assert MultiViewPowerKMeans(2, random_state=0, advice=False).fit({"one": X}).feature_map_[0] == "identity"
+def test_groups_of_a_single_column_that_are_far_apart_are_a_graph():
+    rng = np.random.default_rng(0)
+    X, y = np.exp(np.repeat([3, 6, 9], 300) + rng.normal(0, 0.25, 900))[:, None], np.repeat([0, 1, 2], 300)
+    model = fitted(X, 3)
+    assert model.feature_map_ == "graph"
+    assert clustering_accuracy(y, model.labels_) > 0.99
+    X = np.r_[rng.normal(0, 1, 900), rng.normal(14, 1, 60)][:, None]
+    assert fitted(X, 2).feature_map_ == "graph"
+    assert sorted(np.bincount(fitted(X, 2).labels_)) == [60, 900]
+
+
+def test_outliers_are_no_clusters_of_a_single_column():
+    rng = np.random.default_rng(0)
+    X = np.r_[rng.normal(0, 1, 400), rng.normal(8, 1, 400), 500, 520][:, None]
+    assert min(np.bincount(fitted(X, 2).labels_)) > 390
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e160])
+def test_a_single_column_of_any_scale(scale):
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 200)
+    X = scale * (6.0 * y + rng.normal(size=400))[:, None]
+    assert clustering_accuracy(y, fitted(X, 2).labels_) > 0.98
+
+
+def test_shapes_beside_a_clump_keep_their_graph():
+    """The clump is a piece that has to be joined, and is too small to matter."""
+    X, y = make_circles(600, noise=0.04, factor=0.5, random_state=0)
+    X = np.r_[X, np.random.default_rng(0).normal((4, 4), 0.1, (30, 2))]
+    model = fitted(X, 2)
+    assert model.feature_map_ == "graph"
+    assert clustering_accuracy(y, model.labels_[:600]) == 1
+
+
+def test_a_gap_by_chance_is_spanned_by_more_neighbours():
+    """One of three lines falls apart at a thin spot, and two are joined: three pieces, and not the lines."""
+    rng = np.random.default_rng(2)
+    x = 10 * rng.random((3, 250))
+    X = np.c_[x.ravel(), np.repeat([0, 1, 2], 250) + rng.normal(0, 0.08, 750)]
+    assert np.bincount(fitted(X, 3, feature_map="graph").labels_).tolist() == [250, 250, 250]
 
 
 def test_a_gap_that_is_more_than_length():

@@ -8,6 +8,7 @@ directions.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -19,7 +20,8 @@ from powerkmeans.choose.noise import plain_cloud
 from powerkmeans.choose.path import Shared
 from powerkmeans.choose.rule import ALIKE
 from powerkmeans.features.graph.agreement import agreement
-from powerkmeans.features.graph.build import Graph, GraphSize, Rows, build_graph, n_directions, ties_with
+from powerkmeans.features.graph.build import MORE, Graph, GraphSize, Rows, build_graph, n_directions, ties_with
+from powerkmeans.features.graph.doubt import cut_by_a_column
 from powerkmeans.features.graph.neighbours import FEW_NEIGHBORS
 from powerkmeans.features.graph.placing import Placing, origin_of
 from powerkmeans.features.graph.shares import beyond_chance
@@ -36,8 +38,6 @@ CLOUDS, HASTE = 4, 2.0
 # groups are apart where neighbours cross at most this part of what they do in noise, by so many standard
 # deviations of its logarithm, and the gap in the spectrum is wide
 APART, SIGNIFICANT = 0.1, 4.0
-# times as many neighbours that have to find them again: a curve has thin spots, which a few more of them span
-MORE = 1.5
 # crossings that are none
 _LEAST = 1e-4
 
@@ -99,7 +99,8 @@ def find_crossings(full: Task, shared: Shared, numbers: list[int]) -> tuple[Cros
     crossings = _measured(full, graph, numbers, weight)
     if crossings.apart:
         wider = graph_with(round(MORE * count))
-        crossings = crossings._replace(clearest=_found_again(full, crossings, wider, weight))
+        cut = partial(_cut_by_a_column, Rows(rows, weight, Tools()), graph)
+        crossings = crossings._replace(clearest=_found_again(full, crossings, wider, weight, cut))
     return crossings, graph.n_pieces
 
 
@@ -126,12 +127,22 @@ def _measured(full: Task, graph: Graph, numbers: list[int], weight: Float64Array
     )
 
 
-def _found_again(full: Task, crossings: Crossings, wider: Graph, weight: Float64Array) -> int | None:
-    """Where the largest number of groups that are apart is that a graph with more neighbours has too."""
+def _found_again(
+    full: Task, crossings: Crossings, wider: Graph, weight: Float64Array, cut: Callable[[Labels], bool]
+) -> int | None:
+    """Where the largest number of groups that are apart is that a graph with more neighbours has too.
+
+    But for groups that a column of two values cuts out by itself, which no fit takes a graph for.
+    """
     for at in crossings.apart:
-        if crossings.again(at, *_groups(full, wider, crossings.numbers[at], weight), weight):
+        again = crossings.again(at, *_groups(full, wider, crossings.numbers[at], weight), weight)
+        if again and not cut(crossings.labels[at]):
             return at
     return None
+
+
+def _cut_by_a_column(rows: Rows, graph: Graph, labels: Labels) -> bool:
+    return cut_by_a_column(rows, graph, np.arange(len(rows.weight)), lambda: labels)
 
 
 def _graph(
@@ -145,7 +156,9 @@ def _graph(
 
 def _groups(full: Task, graph: Graph, n_clusters: int, weight: Float64Array) -> tuple[float, Labels]:
     """How often neighbours are of different groups, and the groups."""
-    along = graph.along(n_directions(graph.spectrum.values, n_clusters))
+    values = graph.spectrum.values
+    wide = gaps(values, [n_clusters])[0] > WIDE  # whether more neighbours find them again is asked in the end
+    along = graph.along(max(2, n_clusters) if wide else n_directions(values, n_clusters))
     labels = _cluster(full, n_clusters, along.features, weight)
     return float(np.clip(1 - beyond_chance(graph.shares, labels, weight), 0, 1)), labels
 

@@ -20,7 +20,6 @@ from powerkmeans.estimators.listeners import Printer
 from powerkmeans.exceptions import DataGuidanceWarning
 from powerkmeans.features.graph.agreement import agreement
 from powerkmeans.features.maps.registry import MAPS
-from powerkmeans.fitting.features import in_place_of_graph
 from powerkmeans.fitting.problem import make_task
 from powerkmeans.fitting.task import Task
 from powerkmeans.inputs.settings import Settings, ViewSettings, check_settings
@@ -331,20 +330,19 @@ def _checked(
         checked = check_single_view(estimator, X, sample_weight, fitting=True)
     settings = check_settings(estimator.get_params(deep=False), several_views=several)
     by_view = settings.of_views(checked.names)
-    fuses = all(MAPS[view.feature_map].fuses for view in by_view) and in_place_of_graph(checked) == "nystroem"
-    return checked, _with_coordinates(settings, by_view, in_place_of_graph(checked)), fuses
+    fuses = all(MAPS[view.feature_map].fuses for view in by_view)
+    return checked, _with_coordinates(settings, by_view), fuses
 
 
-def _with_coordinates(settings: Settings, by_view: tuple[ViewSettings, ...], in_place: str) -> Settings:
-    """Another map in place of a graph, and landmarks in that of exact kernels: noise has to be mapped too."""
+def _with_coordinates(settings: Settings, by_view: tuple[ViewSettings, ...]) -> Settings:
+    """Landmarks in place of graphs and of exact kernels: noise has to be mapped too."""
     if any(view.given for view in by_view):
         raise ValueError(
             "choose_k compares samples with noise of the same spread, and kernel='precomputed' has no samples. "
             "Give it the samples themselves, or coordinates of them (sklearn.decomposition.KernelPCA)."
         )
     kinds = [MAPS[view.feature_map] for view in by_view]
-    stand_ins = [in_place if kind.fuses else "nystroem" if kind.dual else None for kind in kinds]
-    maps = [name or view.feature_map for name, view in zip(stand_ins, by_view, strict=True)]
+    maps = ["nystroem" if k.dual or k.fuses else view.feature_map for k, view in zip(kinds, by_view, strict=True)]
     return replace(settings, feature_map=maps)
 
 

@@ -51,7 +51,7 @@ class KernelPowerKMeans(SingleViewAnswers):
         shape; it has no kernel, so other values of ``kernel`` and ``bandwidth`` than the defaults are an error.
         ``"auto"``: the graph where two halves of its landmarks agree and nothing speaks against it, else
         ``"nystroem"``, which is also taken where a kernel, a bandwidth or ``n_components <= n_neighbors`` is
-        given; of a single column ``"identity"``. The others represent a kernel.
+        given. The others represent a kernel.
         ``"nystroem"``: kernel values at landmarks drawn from the data, the most accurate at the same size;
         ``"rff"``: random Fourier features, as in the paper, which cost less per row where these are not stored;
         ``"orf"``: orthogonal random features, of lower variance; ``"identity"``: no kernel, power k-means on the

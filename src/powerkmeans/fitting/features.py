@@ -40,18 +40,7 @@ def _prepared(views: Views, settings: Settings, seed: int) -> Prepared:
         return prepare_views(views, chosen, settings, seed)
     if chosen[0].feature_map != AUTO:
         return prepare_fused(views, chosen, settings, seed)
-    if in_place_of_graph(views) == "identity" and settings.rows_per_landmark == 1:
-        return _instead("identity", views, chosen, settings, seed, "a single column has no shapes")
     return _clearer(views, chosen, settings, seed)
-
-
-def in_place_of_graph(views: Views) -> str:
-    """What stands for a graph where it tells nothing: landmarks, but for a single column the column itself.
-
-    Neighbours in it tell of ranks alone, and a kernel of median width would rather cut a large cluster than tell a
-    small one from it.
-    """
-    return "identity" if sum(int(array.shape[1]) for array in views.arrays) == 1 else "nystroem"
 
 
 def _clearer(views: Views, chosen: tuple[ViewSettings, ...], settings: Settings, seed: int) -> Prepared:
@@ -59,12 +48,11 @@ def _clearer(views: Views, chosen: tuple[ViewSettings, ...], settings: Settings,
     try:
         prepared = prepare_fused(views, chosen, settings, seed)
     except OutOfRangeError:  # a kernel takes distances in bandwidths
-        far = "squared distances leave the range of float64"
-        return _instead("nystroem", views, chosen, settings, seed, far)
+        return _landmarks(views, chosen, settings, seed, "squared distances leave the range of float64")
     base = prepared.maps_of_rows[0].base
     if base.n_components <= TOO_FEW:
         few = f"{base.n_components} landmarks are too few for a graph"
-        return _instead("nystroem", views, chosen, settings, seed, few)
+        return _landmarks(views, chosen, settings, seed, few)
     said = (
         f"a graph and its halves agree on {base.agreement:.2f} of the clusters, and {base.purity:.2f} of the "
         "neighbours are of a row's own, beyond chance"
@@ -72,13 +60,12 @@ def _clearer(views: Views, chosen: tuple[ViewSettings, ...], settings: Settings,
     if base.doubt is not None or not base.judged.clear:
         said = base.doubt or said
         del prepared, base  # before as much is drawn and kept again
-        return _instead("nystroem", views, chosen, settings, seed, said)
+        return _landmarks(views, chosen, settings, seed, said)
     return prepared._replace(notes=(*prepared.notes, f"feature_map='auto': graph, as {said}"))
 
 
-def _instead(
-    name: str, views: Views, chosen: tuple[ViewSettings, ...], settings: Settings, seed: int, reason: str
+def _landmarks(
+    views: Views, chosen: tuple[ViewSettings, ...], settings: Settings, seed: int, reason: str
 ) -> Prepared:
-    """The fit with another map, and why."""
-    prepared = prepare_views(views, tuple(replace(one, feature_map=name) for one in chosen), settings, seed)
-    return prepared._replace(notes=(*prepared.notes, f"feature_map='auto': {name}, as {reason}"))
+    prepared = prepare_views(views, tuple(replace(one, feature_map="nystroem") for one in chosen), settings, seed)
+    return prepared._replace(notes=(*prepared.notes, f"feature_map='auto': nystroem, as {reason}"))

@@ -41,11 +41,13 @@ def read_npz(name: str, path: str) -> dict[str, NDArray[Any]]:
 
 def sparse_in(name: str, arrays: Mapping[str, NDArray[Any]]) -> csr_array | csc_array | coo_array | None:
     """The matrix that ``scipy.sparse.save_npz`` wrote as these arrays; None if they are no such."""
-    if not {"format", "shape", "data"} <= set(arrays):
+    if not {"format", "shape", "data"} <= set(arrays) or arrays["format"].dtype.kind not in "SU":
         return None
     kind = _word(arrays["format"])
     try:
         shape = tuple(int(size) for size in arrays["shape"].ravel())
+        if len(shape) != 2 or arrays["data"].dtype.kind not in "biuf" or not _whole(arrays):
+            raise ValueError("no matrix of numbers")
         if kind == "coo":
             return coo_array((arrays["data"], (arrays["row"], arrays["col"])), shape=shape)
         parts = tuple(arrays[part] for part in ("data", "indices", "indptr"))
@@ -58,6 +60,12 @@ def sparse_in(name: str, arrays: Mapping[str, NDArray[Any]]) -> csr_array | csc_
     except (ValueError, TypeError, OverflowError) as error:
         raise UnreadableError(f"{name} cannot be read: its sparse matrix is damaged.") from error
     return matrix
+
+
+def _whole(arrays: Mapping[str, NDArray[Any]]) -> bool:
+    """Whether all places in a sparse matrix are whole numbers."""
+    places = (arrays[name] for name in ("indices", "indptr", "row", "col") if name in arrays)
+    return all(array.dtype.kind in "iu" for array in places)
 
 
 def _word(array: NDArray[Any]) -> str:

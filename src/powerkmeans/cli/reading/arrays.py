@@ -31,6 +31,8 @@ def read_npz(path: str, source: str, name: str, request: Request) -> list[Table]
     if sparse is None:
         return tables_of(arrays, source, request, alone_as=name)
     check_room(sparse.shape[0] * sparse.shape[1] * sparse.dtype.itemsize, source)
+    if sparse.dtype == np.float16:  # which SciPy's loops do not know
+        sparse = sparse.astype(np.float32)
     return tables_of({name: sparse.toarray()}, source, request, alone=True)
 
 

@@ -24,6 +24,8 @@ _TYPICAL_ROWS = 500
 
 # the gap behind the k-th eigenvalue over the next one, from which it is clear enough
 CLEAR_GAP = 0.5
+# times as many neighbours that have to find clusters again that are apart
+MORE = 1.5
 # how many times as many neighbours are taken at most where equal distances leave rows with next to none
 SPLINTERED = 8
 
@@ -97,21 +99,40 @@ def build_graph(rows: Rows, placing: Placing, drawn: Any, size: GraphSize) -> Gr
 
 def weighed_graph(rows: Rows, placing: Placing, landmarks: Landmarks, size: GraphSize) -> Graph:
     """The graph on landmarks of even weights; views are weighed by what a first graph finds."""
-    first = _cut(tied_graph(rows, placing, landmarks, size), size)
+    first = _cut(rows, tied_graph(rows, placing, landmarks, size), size)
     if landmarks.n_views == 1:
         return first
     labels = rows.tools.cluster(first.features, rows.weight)
     landmarks = replace(landmarks, weights=view_weights(rows, first, labels))
-    return _cut(tied_graph(rows, placing, landmarks, size), size)
+    return _cut(rows, tied_graph(rows, placing, landmarks, size), size)
 
 
 def again(rows: Rows, graph: Graph, size: GraphSize) -> Graph:
     """The graph of another size, on the same landmarks with the same weights of views."""
-    return _cut(tied_graph(rows, graph.placing, graph.landmarks, size), size)
+    return _cut(rows, tied_graph(rows, graph.placing, graph.landmarks, size), size)
 
 
-def _cut(graph: Graph, size: GraphSize) -> Graph:
-    return graph.along(n_directions(graph.spectrum.values, size.n_clusters))
+def _cut(rows: Rows, graph: Graph, size: GraphSize) -> Graph:
+    """The graph along as many directions as are taken: no more than clusters where these are apart.
+
+    The next direction would cut through one of them, most easily through a long one.
+    """
+    count = n_directions(graph.spectrum.values, size.n_clusters)
+    if count > size.n_clusters > 1 and apart(rows, graph, size.n_clusters):
+        count = size.n_clusters
+    return graph.along(count)
+
+
+def apart(rows: Rows, graph: Graph, n_clusters: int) -> bool:
+    """Whether there is a wide gap behind as many directions as clusters, and with more neighbours too.
+
+    Few neighbours leave thin shapes gaps by chance, which a few more of them span.
+    """
+    more = min(round(MORE * graph.n_neighbors), graph.landmarks.rows.shape[0] - 1)
+    if graph.gap <= WIDE or more <= graph.n_neighbors:
+        return graph.gap > WIDE
+    found = spectrum(ties_with(rows, graph, more), n_clusters + 2)
+    return bool(gaps(found.values, [n_clusters])[0] > WIDE)
 
 
 def even_landmarks(rows: Any, offsets: tuple[int, ...]) -> Landmarks:
@@ -160,6 +181,12 @@ def ties_with(rows: Rows, graph: Graph, n_neighbors: int) -> Ties:
     return ties_of(shares_matrix(found, landmarks.rows.shape[0]), rows.weight)
 
 
+def shares_among(rows: Rows, placing: Placing, landmarks: Landmarks, n_neighbors: int) -> csr_array:
+    """How rows share themselves among landmarks."""
+    found = row_neighbours(rows, Nearest(placing, landmarks, n_neighbors))
+    return shares_matrix(found, landmarks.rows.shape[0])
+
+
 def _complete(landmarks: Landmarks) -> bool:
     """Whether all landmarks have all views: else a small piece may be rows that share a view with few others."""
     return landmarks.n_views == 1 or bool(np.all(as_dense(landmarks.present(landmarks.rows)) > 0))
@@ -178,10 +205,9 @@ def n_directions(values: Float64Array, n_clusters: int) -> int:
     """How many eigenvalues are taken: as many as clusters, or one more where a clear gap is there instead.
 
     One for each is what cuts take. Where the next is nearly as large any mixture of both would do as well, and
-    which it is hangs on single rows; but not where clusters are apart, for then the next ones cut through them. In
-    one direction alone all rows are alike.
+    which it is hangs on single rows. In one direction alone all rows are alike.
     """
-    if n_clusters == 1 or len(values) < n_clusters + 2 or gaps(values, [n_clusters])[0] > WIDE:
+    if n_clusters == 1 or len(values) < n_clusters + 2:
         return max(2, n_clusters)
     first, second = -np.diff(values[n_clusters - 1 : n_clusters + 2])
     return n_clusters if first >= CLEAR_GAP * second else n_clusters + 1

@@ -68,7 +68,8 @@ def plain_graph(rows: Rows, placing: Placing, drawn: Any, size: GraphSize, rng: 
 def doubted_graph(rows: Rows, placing: Placing, drawn: Any, size: GraphSize, rng: np.random.Generator) -> Chosen:
     """The same, and what speaks against it whatever other landmarks say."""
     chosen = plain_graph(rows, placing, drawn, size, rng)
-    return chosen._replace(doubt=doubt_of(chosen.graph, compared_rows(chosen.rows, rng)))
+    doubt = doubt_of(chosen.rows, chosen.graph, compared_rows(chosen.rows, rng), size.n_clusters)
+    return chosen._replace(doubt=doubt)
 
 
 def clearest_graph(rows: Rows, placing: Placing, drawn: Any, size: GraphSize, rng: np.random.Generator) -> Chosen:
