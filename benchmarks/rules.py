@@ -244,7 +244,7 @@ GUARDS: dict[str, str] = {
     "features.graph.build.CLEAR_GAP": _GRAPH,
     "features.graph.agreement.SETTLED": _GRAPH,
     "features.graph.choice.WIDER": _GRAPH,
-    "features.graph.choice.ALIKE": _GRAPH,
+    "features.graph.alike.ALIKE": _GRAPH,
     "features.graph.choice.MARGIN": _GRAPH,
     "features.graph.choice.TELLING_ROUNDS": _GRAPH,
     "features.graph.build.SPLINTERED": "for distances that are few numbers, as no set here has: a test has them",

@@ -18,7 +18,7 @@ from powerkmeans.choose.path import labels_of, make_shared, slow_annealing, solv
 from powerkmeans.choose.rule import Criteria, bends, by_cost, deviations, gaps
 from powerkmeans.choose.splits import joined, stretches
 from powerkmeans.exceptions import DataGuidanceWarning
-from powerkmeans.features.graph.agreement import agreement
+from powerkmeans.features.graph.alike import agreement
 from powerkmeans.fitting.moves import one_less, one_more
 from powerkmeans.fitting.problem import make_task
 from powerkmeans.inputs.settings import check_settings

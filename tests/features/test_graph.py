@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 import oracle
 from helpers import blobs, make_present, quick, quick_views
 from powerkmeans.features.graph import spectrum
-from powerkmeans.features.graph.agreement import agreement
+from powerkmeans.features.graph.alike import agreement
 from powerkmeans.features.graph.build import (
     GraphSize,
     Rows,

@@ -18,10 +18,10 @@ from powerkmeans.features.graph.agreement import (
     Halves,
     Judgement,
     agree,
-    agreement,
     compared_rows,
     labels_of,
 )
+from powerkmeans.features.graph.alike import agreement
 from powerkmeans.features.graph.build import (
     GraphSize,
     Rows,

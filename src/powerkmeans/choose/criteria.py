@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from powerkmeans.choose.path import Shared, Solution, labels_of, solve_all
-from powerkmeans.features.graph.agreement import agreement
+from powerkmeans.features.graph.alike import agreement
 from powerkmeans.objective.distances import squared_distances
 from powerkmeans.support.draws import STATISTIC_ROWS, draw_by_weight
 from powerkmeans.types import Array, Float64Array, Parameters, RowSample

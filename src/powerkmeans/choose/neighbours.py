@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from powerkmeans.choose.noise import plain_cloud
 from powerkmeans.choose.path import Shared
-from powerkmeans.choose.rule import ALIKE
-from powerkmeans.features.graph.agreement import agreement
+from powerkmeans.features.graph.alike import ALIKE, agreement
 from powerkmeans.features.graph.build import MORE, Graph, GraphSize, Rows, build_graph, n_directions, ties_with
 from powerkmeans.features.graph.doubt import cut_by_a_column
 from powerkmeans.features.graph.neighbours import FEW_NEIGHBORS

@@ -18,7 +18,7 @@ from powerkmeans.compute.blas import single_threaded_blas
 from powerkmeans.estimators import KernelPowerKMeans, MultiViewPowerKMeans
 from powerkmeans.estimators.listeners import Printer
 from powerkmeans.exceptions import DataGuidanceWarning
-from powerkmeans.features.graph.agreement import agreement
+from powerkmeans.features.graph.alike import agreement
 from powerkmeans.features.maps.registry import MAPS
 from powerkmeans.fitting.problem import make_task
 from powerkmeans.fitting.task import Task

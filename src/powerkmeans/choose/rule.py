@@ -8,12 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from powerkmeans.features.graph.alike import ALIKE
 from powerkmeans.types import Float64Array
 
 # a bend must exceed what noise has by this many standard deviations
 SIGNIFICANT = 5.0
-# the adjusted Rand index from which clusters are the same
-ALIKE = 0.8
 # what a number is chosen by
 BY_COST, BY_NEIGHBOURS = "cost", "neighbours"
 # stability below which clusters are those of a sample alone

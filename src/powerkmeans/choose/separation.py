@@ -24,7 +24,7 @@ from powerkmeans.compute.blas import single_threaded_blas
 from powerkmeans.compute.engine import some_rows
 from powerkmeans.estimators import KernelPowerKMeans
 from powerkmeans.estimators.base import PowerKMeansBase
-from powerkmeans.features.graph.agreement import agreement
+from powerkmeans.features.graph.alike import agreement
 from powerkmeans.features.graph.build import GraphSize, Rows, build_graph
 from powerkmeans.features.graph.placing import Placing
 from powerkmeans.features.maps.base import Tools

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from powerkmeans.features.graph.alike import agreement
 from powerkmeans.features.graph.build import (
     Graph,
     GraphSize,
@@ -76,19 +77,6 @@ def compared_rows(rows: Rows, rng: np.random.Generator) -> Compared:
     """Draw the rows that graphs are compared on."""
     kept, weight = draw_by_weight(rng.standard_exponential(len(rows.weight)), rows.weight, COMPARED_ROWS)
     return Compared(kept, rows._replace(X=rows.X[kept], weight=weight))
-
-
-def agreement(first: Labels, second: Labels, weight: Float64Array) -> float:
-    """The adjusted Rand index of two labellings of weighted rows: 1 for the same, 0 on average for unrelated ones.
-
-    A row makes pairs with itself too, so that weights equal repetition and their scale does not matter.
-    """
-    table = np.zeros((int(np.max(first)) + 1, int(np.max(second)) + 1))
-    np.add.at(table, (first, second), weight / np.sum(weight))
-    both = float(np.sum(table**2))
-    rows, columns = float(np.sum(np.sum(table, axis=1) ** 2)), float(np.sum(np.sum(table, axis=0) ** 2))
-    chance, most = rows * columns, (rows + columns) / 2
-    return 1.0 if most == chance else (both - chance) / (most - chance)
 
 
 def labels_of(some: Compared, graph: Graph, known: Labels | None = None) -> Labels:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from powerkmeans.features.bandwidth import weighted_median
+from powerkmeans.features.graph.alike import ALIKE, agreement
 from powerkmeans.features.graph.distances import Landmarks, usual_distances
 from powerkmeans.features.graph.neighbours import FEW_NEIGHBORS, Neighbours, neighbours, shared_reach
 from powerkmeans.features.graph.placing import Placing
@@ -124,15 +125,19 @@ def _cut(rows: Rows, graph: Graph, size: GraphSize) -> Graph:
 
 
 def apart(rows: Rows, graph: Graph, n_clusters: int) -> bool:
-    """Whether there is a wide gap behind as many directions as clusters, and with more neighbours too.
+    """Whether there is a wide gap behind as many directions as clusters, and more neighbours find the same ones.
 
     Few neighbours leave thin shapes gaps by chance, which a few more of them span.
     """
-    more = min(round(MORE * graph.n_neighbors), graph.landmarks.rows.shape[0] - 1)
-    if graph.gap <= WIDE or more <= graph.n_neighbors:
-        return graph.gap > WIDE
-    found = spectrum(ties_with(rows, graph, more), n_clusters + 2)
-    return bool(gaps(found.values, [n_clusters])[0] > WIDE)
+    if graph.gap <= WIDE:
+        return False
+    size = GraphSize(graph.landmarks.rows.shape[0], round(MORE * graph.n_neighbors), n_clusters)
+    wider = tied_graph(rows, graph.placing, graph.landmarks, size)
+    if wider.gap <= WIDE:
+        return False
+    graphs = (one.along(n_clusters).features for one in (graph, wider))
+    first, second = (rows.tools.cluster(features, rows.weight) for features in graphs)
+    return agreement(first, second, rows.weight) >= ALIKE
 
 
 def even_landmarks(rows: Any, offsets: tuple[int, ...]) -> Landmarks:

@@ -12,12 +12,12 @@ from powerkmeans.features.graph.agreement import (
     Halves,
     Judgement,
     agree,
-    agreement,
     compared_rows,
     labels_of,
     needed_agreement,
     purity_of,
 )
+from powerkmeans.features.graph.alike import ALIKE, agreement
 from powerkmeans.features.graph.build import Graph, GraphSize, Rows, again, build_graph
 from powerkmeans.features.graph.doubt import doubt_of
 from powerkmeans.features.graph.edge import projection
@@ -25,7 +25,7 @@ from powerkmeans.features.graph.placing import Placing
 from powerkmeans.features.graph.telling import telling_columns
 
 # times as many neighbours, what they must say alike, and what they must agree on beyond: less is luck
-WIDER, ALIKE, MARGIN = 4, 0.8, 0.05
+WIDER, MARGIN = 4, 0.05
 # how often columns are chosen by the clusters found before: the first choice keeps some that say nothing
 TELLING_ROUNDS = 2
 
