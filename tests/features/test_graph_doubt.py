@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+from benchmarks.graph_quality import subsample
+from benchmarks.study.sets import find_set, load
 from scipy.sparse import csr_array
 from sklearn.datasets import make_circles, make_moons
 from sklearn.preprocessing import StandardScaler
@@ -179,6 +183,15 @@ def test_pieces_that_go_together_by_chance_are_left_to_a_kernel():
             break
     else:
         pytest.fail("a graph was taken each time")
+
+
+def test_a_gap_by_chance_may_give_way_to_another():
+    """The end of a moon is a piece for ten neighbours; for fifteen there is a gap as wide, between the moons."""
+    family = find_set("moons")
+    (X,), y = load("moons", Path(), 0, family.inputs)
+    rows = subsample(len(y), 0)
+    model = fitted(X[rows], 2, feature_map="graph")
+    assert clustering_accuracy(y[rows], model.labels_) == 1
 
 
 @pytest.mark.parametrize(("sizes", "apart"), [((500, 500), 5), ((300, 100), 5), ((400, 400), 6)])
