@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.doubts import FAMILIES
 from benchmarks.graph_quality import subsample
 from benchmarks.study.sets import find_set, load
 from scipy.sparse import csr_array
@@ -114,6 +115,33 @@ def test_a_column_of_two_values_in_a_view_that_some_lack():
     assert model.feature_map_[0] == "nystroem"
     views["answers"] = views["answers"][:, :8]
     assert MultiViewPowerKMeans(4, random_state=0, advice=False).fit(views).feature_map_[0] == "graph"
+
+
+def test_a_column_that_clusters_do_not_follow():
+    """It is of a view that counts little: neighbours go by it, and clusters hold both of its values."""
+    X, y = with_a_column_of_two_values(3)
+    views = {"numbers": X[:, :8].copy(), "answers": np.c_[X[:, 8], np.random.default_rng(0).normal(size=400)]}
+    views["numbers"][:40], views["answers"][40:80] = np.nan, np.nan
+    model = MultiViewPowerKMeans(4, random_state=0, advice=False).fit(views)
+    assert model.feature_map_[0] == "graph"
+    assert clustering_accuracy(y[40:], model.labels_[40:]) > 0.95
+
+
+def test_one_in_five_says_yes():
+    X, y = with_a_column_of_two_values(1)
+    X[:, 8] = 2.5 * (np.random.default_rng(1).random(400) < 0.2)
+    model = fitted(X, 4)
+    assert model.feature_map_ == "nystroem"
+    assert clustering_accuracy(y, model.labels_) > 0.97
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_far_groups_of_many_blobs_are_left_to_a_kernel(seed):
+    """However wide the gap is that many more neighbours make of them."""
+    X, y = FAMILIES["5 groups of 14 blobs, 6-D"](np.random.default_rng(100 + seed))
+    model = fitted(X.astype(np.float32), 5)
+    assert model.feature_map_ == "nystroem"
+    assert clustering_accuracy(y, model.labels_) == 1
 
 
 def moons_with(flag, scale=1.0):
