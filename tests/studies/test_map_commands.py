@@ -192,4 +192,4 @@ def test_doubts_tell_which_map_was_taken(monkeypatch, capsys):
     monkeypatch.setattr(doubts, "FAMILIES", small)
     doubts.main(["--seeds", "1"])
     assert "| one column | 1.000   |" in (printed := capsys.readouterr().out)
-    assert "| 0 of 1" in printed
+    assert "| 1 of 1" in printed
