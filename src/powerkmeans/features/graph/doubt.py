@@ -97,15 +97,21 @@ def _followed(labels: Labels, ones: Labels, weight: Float64Array) -> float:
 
 def _without(rows: Rows, graph: Graph, columns: list[int]) -> Any:
     """Who neighbours are, of the same landmarks, where columns say nothing."""
-    kept = np.ones(rows.X.shape[1])
-    kept[columns] = 0
-    # less the origin, as landmarks are: sparse rows have none
-    moved = graph.placing.origin * (1 - kept)
-    X = rows.X.multiply(kept).tocsr() if hasattr(rows.X, "toarray") else rows.X * kept + moved
-    placed = graph.landmarks.rows
-    placed = placed.multiply(kept).tocsr() if hasattr(placed, "toarray") else placed * kept
+    X = _with_columns(rows.X, columns, graph.placing.origin[columns])
+    placed = _with_columns(graph.landmarks.rows, columns, np.zeros(len(columns)))  # which are less the origin
     landmarks = replace(graph.landmarks, rows=placed)
     return shares_among(rows._replace(X=X), graph.placing, landmarks, graph.n_neighbors)
+
+
+def _with_columns(table: Any, columns: list[int], values: Float64Array) -> Any:
+    """A copy that has the same value in all rows of some columns; sparse rows have an origin of zero."""
+    if hasattr(table, "toarray"):
+        kept = np.ones(table.shape[1])
+        kept[columns] = 0
+        return table.multiply(kept).tocsr()
+    table = table.copy()
+    table[:, columns] = values
+    return table
 
 
 def _of_two_values(rows: Rows, graph: Graph) -> Iterator[Answers]:
