@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -66,7 +66,9 @@ def _joined_by_chance(rows: Rows, graph: Graph, n_clusters: int) -> bool:
     return bool(np.sum(sizes[n_clusters:]) > MATTERS * np.sum(sizes))
 
 
-def cut_by_a_column(rows: Rows, graph: Graph, numbers: NDArray[np.intp], labels_of_rows: Any) -> bool:
+def cut_by_a_column(
+    rows: Rows, graph: Graph, numbers: NDArray[np.intp], labels_of_rows: Callable[[], Labels]
+) -> bool:
     """Whether neighbours are of the same value in a column that has two, and because of it, and clusters follow.
 
     rows, numbers : some of the graph's rows, and which
