@@ -3,9 +3,10 @@
 python -m benchmarks.doubts [--seeds 5]
 
 A single column, a column of two values or a category beside numbers, more pieces than clusters, lines beside
-blobs, and uneven sizes in the plane. The rules (``features.graph.doubt``, and that no direction cuts through
-pieces) were written on other draws, sizes and distances of such families, but that pieces joined by few more
-neighbours are no clusters was settled on the groups of blobs here. Beside the default and the maps that it
+blobs, and uneven sizes in the plane, which take coordinates of their own (``features.graph.uneven``). The rules
+(those, ``features.graph.doubt``, and that no direction cuts through pieces) were written on other draws, sizes and
+distances of such families, but that pieces joined by few more neighbours are no clusters was settled on the groups
+of blobs here. Beside the default and the maps that it
 chooses from stand power k-means in the columns and KMeans with ten starts.
 """
 
@@ -54,6 +55,12 @@ def line_and_blob(rng: np.random.Generator, n_line: int, n_blob: int) -> Drawn:
     return np.r_[line, rng.normal((12, -3), 0.4, (n_blob, 2))], np.repeat([0, 1], [n_line, n_blob])
 
 
+def long_and_small(rng: np.random.Generator) -> Drawn:
+    """A small dense cloud beside the middle of one that is long."""
+    long = rng.normal(size=(900, 2)) * (5, 1)
+    return np.r_[long, 0.3 * rng.normal(size=(60, 2)) + (0, 5)], np.repeat([0, 1], [900, 60])
+
+
 def groups_of_blobs(rng: np.random.Generator, k: int, n_blobs: int, columns: int) -> Drawn:
     """Far groups of blobs that do not touch either."""
     around, group = rng.normal(0, 35, (k, columns)), np.r_[0:k, rng.integers(0, k, n_blobs - k)]
@@ -77,6 +84,8 @@ FAMILIES: dict[str, Callable[[np.random.Generator], Drawn]] = {
     "5 groups of 14 blobs, 6-D": partial(groups_of_blobs, k=5, n_blobs=14, columns=6),
     "800 and 80 in the plane, 5 apart": partial(clouds, sizes=(800, 80), apart=5.0, columns=2),
     "800 and 80 in the plane, 7 apart": partial(clouds, sizes=(800, 80), apart=7.0, columns=2),
+    "2,000 and twice 100 in the plane, 6 apart": partial(clouds, sizes=(2000, 100, 100), apart=6.0, columns=2),
+    "a long cloud of 900, 60 beside it": long_and_small,
     "800 and 80, 4-D, 5 apart": partial(clouds, sizes=(800, 80), apart=5.0, columns=4),
 }
 

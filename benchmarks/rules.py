@@ -246,6 +246,8 @@ GUARDS: dict[str, str] = {
     "features.graph.choice.WIDER": _GRAPH,
     "features.graph.alike.ALIKE": _GRAPH,
     "features.graph.choice.MARGIN": _GRAPH,
+    "features.graph.choice.LESS": _DOUBTED,
+    "features.graph.uneven.LIFTED": "between clusters of a thousandth and the digits of single precision",
     "features.graph.choice.TELLING_ROUNDS": _GRAPH,
     "features.graph.build.SPLINTERED": "for distances that are few numbers, as no set here has: a test has them",
     "features.graph.build._TYPICAL_ROWS": "a median, which more rows do not change by a percent",

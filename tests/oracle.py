@@ -274,6 +274,38 @@ def graph_coordinates(Z, weight, n_directions, tau=1.0):
     return unit_rows(Z @ loading), loading, mu
 
 
+def row_ties(Z, weight, tau=1.0):
+    """How rows are tied by way of landmarks, ``w_i w_a sum_j z_ij z_aj / lambda~_j``."""
+    n, m = Z.shape
+    degree = [sum(weight[i] * Z[i, j] for i in range(n)) for j in range(m)]
+    raised = [value + tau * sum(degree) / m for value in degree]
+    return np.array(
+        [
+            [weight[i] * weight[a] * sum(Z[i, j] * Z[a, j] / raised[j] for j in range(m)) for a in range(n)]
+            for i in range(n)
+        ]
+    )
+
+
+def normalised_cut(ties, labels):
+    """The part of each cluster's ties that leads out of it, added up."""
+    total = 0.0
+    for cluster in sorted(set(labels)):
+        inside = [i for i, label in enumerate(labels) if label == cluster]
+        ends = sum(ties[i, a] for i in inside for a in range(len(labels)))
+        leaving = sum(ties[i, a] for i in inside for a in range(len(labels)) if labels[a] != cluster)
+        total += leaving / ends
+    return total
+
+
+def over_common(ties, n_directions):
+    """Products of rows along leading eigenvectors of ``D^-1 ties`` but the constant one, of mean square one."""
+    degree = np.sum(ties, axis=1)
+    total, root = np.sum(degree), np.sqrt(degree)
+    leading = np.linalg.eigh(ties / np.outer(root, root))[1][:, ::-1][:, :n_directions]
+    return (leading @ leading.T - np.outer(root, root) / total) * total / np.outer(root, root)
+
+
 def unit_rows(rows):
     return np.array([row / math.sqrt(sum(value**2 for value in row)) for row in rows])
 

@@ -22,6 +22,7 @@ from powerkmeans.features.graph.build import (
     weighed_graph,
 )
 from powerkmeans.features.graph.shares import beyond_chance
+from powerkmeans.features.graph.uneven import over_common
 from powerkmeans.support.draws import draw_by_weight
 from powerkmeans.types import Float64Array
 
@@ -90,10 +91,10 @@ def purity_of(some: Compared, graph: Graph, labels: Labels) -> float:
 
 
 class Half(NamedTuple):
-    """A half of the landmarks, by their numbers, and how it weighs views."""
+    """A half of the landmarks, by their numbers, and the graph on it."""
 
     part: NDArray[np.intp]
-    weights: Float64Array
+    graph: Graph
 
 
 class Halves:
@@ -115,7 +116,7 @@ class Halves:
         halves = []
         for part in (np.sort(order[::2]), np.sort(order[1::2])):
             graph = self._of(part)
-            halves.append(Half(part, graph.landmarks.weights))
+            halves.append(Half(part, graph))
             yield graph
         self._known.append(tuple(halves))
 
@@ -123,11 +124,19 @@ class Halves:
         """The same with as many neighbours as ``size`` tells, for any way."""
 
         def graphs(number: int) -> Iterator[Graph]:
-            for missing in range(len(self._known), number + 1):
-                deque(self.drawn(missing), maxlen=0)
-            return (again(self._rows, self._on(*half), size) for half in self._known[number])
+            halves = self._way(number)
+            return (again(self._rows, self._on(part, graph.landmarks.weights), size) for part, graph in halves)
 
         return graphs
+
+    def over_common(self, number: int) -> Iterator[Graph]:
+        """The same with coordinates over the common direction, for any way."""
+        return (over_common(graph, self._rows.weight) for _, graph in self._way(number))
+
+    def _way(self, number: int) -> tuple[Half, ...]:
+        for missing in range(len(self._known), number + 1):
+            deque(self.drawn(missing), maxlen=0)
+        return self._known[number]
 
     def _of(self, part: NDArray[np.intp]) -> Graph:
         landmarks = self._graph.landmarks

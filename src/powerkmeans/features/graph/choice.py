@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from powerkmeans.features.graph.agreement import (
+    SETTLED,
     Compared,
     Halves,
     Judgement,
@@ -18,14 +19,17 @@ from powerkmeans.features.graph.agreement import (
     purity_of,
 )
 from powerkmeans.features.graph.alike import ALIKE, agreement
-from powerkmeans.features.graph.build import Graph, GraphSize, Rows, again, build_graph
+from powerkmeans.features.graph.build import Graph, GraphSize, Labels, Rows, again, build_graph
 from powerkmeans.features.graph.doubt import doubt_of
 from powerkmeans.features.graph.edge import projection
 from powerkmeans.features.graph.placing import Placing
 from powerkmeans.features.graph.telling import telling_columns
+from powerkmeans.features.graph.uneven import cut_by, least_cut, over_common
 
 # times as many neighbours, what they must say alike, and what they must agree on beyond: less is luck
 WIDER, MARGIN = 4, 0.05
+# the part of a cut that another one has at most for its coordinates to be tried
+LESS = 0.9
 # how often columns are chosen by the clusters found before: the first choice keeps some that say nothing
 TELLING_ROUNDS = 2
 
@@ -53,6 +57,9 @@ def plain_graph(rows: Rows, placing: Placing, drawn: Any, size: GraphSize, rng: 
     halves = Halves(some.rows, graph, size, rng)
     agreed = agree(some.rows, graph, labels, halves.drawn, needed_agreement(purity))
     chosen = Chosen(graph, Judgement(agreed, purity), rows)
+    uneven = _of_uneven_sizes(chosen, labels, some, halves)
+    if uneven is not None:
+        return uneven
     if size.fixed or chosen.judged.settled or 2 * more.n_neighbors * size.n_clusters > size.n_landmarks:
         return chosen
     few = Compared(np.arange(len(some.numbers)), some.rows)  # which more neighbours tie as often
@@ -63,6 +70,25 @@ def plain_graph(rows: Rows, placing: Placing, drawn: Any, size: GraphSize, rng: 
     purity = purity_of(few, wide, others)
     judged = Judgement(agree(few.rows, wide, others, halves.widened(more), needed_agreement(purity)), purity)
     return Chosen(wide, judged, few.rows) if judged.agreement > agreed + MARGIN else chosen
+
+
+def _of_uneven_sizes(chosen: Chosen, labels: Labels, some: Compared, halves: Halves) -> Chosen | None:
+    """The graph with coordinates over the common direction, if its clusters cut clearly less and it is surer.
+
+    Outliers cut little too, but halves of the landmarks have others.
+    """
+    graph, agreed = chosen.graph, chosen.judged.agreement
+    shares, weight = graph.shares[some.numbers], some.rows.weight
+    allowed = LESS * cut_by(labels, shares, weight)
+    if allowed <= least_cut(graph, len(np.unique(labels))):
+        return None
+    other = over_common(graph, chosen.rows.weight)
+    found = labels_of(some, other)
+    if cut_by(found, shares, weight) > allowed:
+        return None
+    needed = max(SETTLED, 1 - (1 - agreed) / 2)
+    surer = agree(some.rows, other, found, halves.over_common, needed)
+    return Chosen(other, Judgement(surer, purity_of(some, other, found)), chosen.rows) if surer >= needed else None
 
 
 def doubted_graph(rows: Rows, placing: Placing, drawn: Any, size: GraphSize, rng: np.random.Generator) -> Chosen:

@@ -72,10 +72,15 @@ def degrees(shares: csr_array, weight: Float64Array) -> Float64Array:
     return np.asarray(shares.T @ weight)
 
 
+def raised_degrees(degree: Float64Array) -> Float64Array:
+    """``Lambda~``: those of landmarks, and a part of their mean."""
+    return degree + DEGREE_FLOOR * float(np.mean(degree))
+
+
 def ties_of(shares: csr_array, weight: Float64Array) -> Ties:
     """``W^{1/2} B`` with ``B = G^{-1/2} Z Lambda~^{-1/2}``, and ``Lambda~``."""
     degree = degrees(shares, weight)
-    raised = degree + DEGREE_FLOOR * float(np.mean(degree))
+    raised = raised_degrees(degree)
     row_degree = shares @ (degree / raised)
     row_degree = np.where(row_degree > 0, row_degree, 1.0)  # of a row without neighbours, which ties nothing
     by_row, by_landmark = np.sqrt(weight / row_degree), 1 / np.sqrt(raised)
