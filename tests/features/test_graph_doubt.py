@@ -107,6 +107,15 @@ def test_a_column_of_two_values_does_not_cut_the_default(seed):
     assert clustering_accuracy(y, plain.labels_) > 0.97
 
 
+@pytest.mark.parametrize("seed", [101, 109])
+def test_a_category_of_four_words_beside_numbers(seed):
+    # what one of its columns says, the others say too: without one alone neighbours are as they were
+    X, y = FAMILIES["6 numbers, 4 words"](np.random.default_rng(seed))
+    model = fitted(X.astype(np.float32), 4)
+    assert model.feature_map_ == "nystroem"
+    assert clustering_accuracy(y, model.labels_) > 0.97
+
+
 def test_a_column_of_two_values_in_a_view_that_some_lack():
     X, _ = with_a_column_of_two_values(3)
     views = {"answers": X.copy(), "noise": np.random.default_rng(0).normal(size=(400, 2))}

@@ -81,7 +81,8 @@ def cut_by_a_column(
     followed = [one for one in pure if _followed(labels[one.there], one.ones, rows.weight[one.there]) >= FOLLOWS]
     if not followed:
         return False
-    without = _without(rows, graph, [one.column for one in followed])
+    # all of them: what one column of a category says the others say too
+    without = _without(rows, graph, [one.column for one in pure])
     return any(_purity(without, rows, one) < CAUSED for one in followed)
 
 
