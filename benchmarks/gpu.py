@@ -7,7 +7,8 @@ passes : one pass at three shapes, in every precision: event timings, the median
     reading the features once takes, a hard iteration of flash-kmeans on the same rows where that package is
     installed, the error of the moments against float64, and the share of labels unlike those of float64. A pass
     begins and ends with numbers of this machine; ``kernels_ms`` is what its kernels take alone
-odd : kernels at odd shapes against float64, and their time beside that of PyTorch's functions
+odd : kernels at odd shapes against float64, and their time beside that of PyTorch's functions. Errors are shares
+    of the moments, and ``of_added`` of what these would be if nothing in them cancelled
 sweep : drawn shapes of every kind, and rows as they may lie in memory, against float64 (``benchmarks.gpu_sweep``)
 views : a pass over three views, whole and with three tenths of them missing, beside PyTorch's functions
 raw : a pass from raw rows whose Fourier features are made inside, and the memory that it takes beside the rows
@@ -144,20 +145,28 @@ def on_card(held: PlaneBlocks, inputs: PassInput) -> launches.Given:
     return launches.Given(inputs, held)
 
 
-def in_double(rows: Any, weight: Any, points: Any, inputs: PassInput, torch: Any) -> tuple[Any, Any]:
-    """The moments and the labels, in float64."""
-    centers, moment, labels = points.double(), 0.0, []
+class Truth(NamedTuple):
+    """Moments in float64, what they would be without cancelling, and labels."""
+
+    moment: Any
+    added: Any
+    labels: Any
+
+
+def in_double(rows: Any, weight: Any, points: Any, inputs: PassInput, torch: Any) -> Truth:
+    centers, moment, added, labels = points.double(), 0.0, 0.0, []
     for start in range(0, len(rows), _CHUNK // 4):
         x, v = rows[start : start + _CHUNK // 4].double(), weight[start : start + _CHUNK // 4].double()
         distance = torch.cdist(x, centers, compute_mode="donot_use_mm_for_euclid_dist").square()
-        moment = moment + (_pulls(distance, inputs, torch) * v[:, None]).T @ x
+        pulled = (_pulls(distance, inputs, torch) * v[:, None]).T
+        moment, added = moment + pulled @ x, added + pulled @ x.abs()
         labels.append(distance.argmin(dim=1))
-    return moment, torch.cat(labels)
+    return Truth(moment, added, torch.cat(labels))
 
 
-def _error(found: Any, truth: Any) -> float:
+def _error(found: Any, truth: Any, size: Any = None) -> float:
     there = torch_module().asarray(found, device=truth.device)
-    return float((there - truth).norm() / truth.norm())
+    return float((there - truth).norm() / (truth if size is None else size).norm())
 
 
 def _pulls(distance: Any, inputs: PassInput, torch: Any) -> Any:
@@ -183,7 +192,7 @@ def _passes(torch: Any, n: int) -> Iterator[dict[str, Any]]:
         rows, centers = mixture(n, p, k, torch)
         points = centers + torch.randn(centers.shape, device="cuda") / 2
         weight, inputs = torch.rand(n, device="cuda") + 0.5, problem_at(points, Fuzzy(), -5.0)
-        truth, labels = in_double(rows, weight, points, inputs, torch)
+        truth, _, labels = in_double(rows, weight, points, inputs, torch)
         flash = _flash_iteration(rows, points, torch)
         for precision in STORAGE:
             held = held_as(rows, weight, precision, torch)
@@ -331,7 +340,7 @@ def _limits(torch: Any, _: int) -> Iterator[dict[str, Any]]:
     for k in (2, 100, 200):
         points = torch.cat([torch.ones((1, p)), 20 + torch.randn((k - 1, p))]).cuda()
         inputs = problem_at(points, Fuzzy(), -5.0)
-        truth = in_double(rows, weight, points, inputs, torch)[0]
+        truth = in_double(rows, weight, points, inputs, torch).moment
         for precision in STORAGE:
             held = held_as(rows, weight, precision, torch)
             sums = launches.run(on_card(held, inputs))
@@ -354,21 +363,24 @@ def _odd(torch: Any, _: int) -> Iterator[dict[str, Any]]:
 def _odd_passes(n: int, p: int, k: int, membership: Any, s: float, torch: Any) -> dict[str, float]:
     """Errors in every precision and of PyTorch's functions, and the time of a pass in single precision by both."""
     rows, centers = mixture(n, p, k, torch)
-    points, weight = centers + 0.1, torch.rand(n, device="cuda") + 0.5
+    draw = torch.Generator("cuda").manual_seed(n)
+    points, weight = centers + 0.1, torch.rand(n, device="cuda", generator=draw) + 0.5
     inputs = problem_at(points, membership, s)
-    truth = in_double(rows, weight, points, inputs, torch)[0]
+    truth = in_double(rows, weight, points, inputs, torch)
     block = Block(0, (rows,), (rows.square().sum(dim=1),), weight)
 
     def plain() -> Any:
         return _added([block], Torch("cuda").place(inputs), torch)
 
     helds = {precision: held_as(rows, weight, precision, torch) for precision in STORAGE}
-    errors = {name: _error(launches.run(on_card(held, inputs)).moment, truth) for name, held in helds.items()}
+    found = {name: launches.run(on_card(held, inputs)).moment for name, held in helds.items()}
+    errors = {name: _error(moment, truth.moment) for name, moment in found.items()}
+    errors |= {f"{name}_of_added": _error(moment, truth.moment, truth.added) for name, moment in found.items()}
     times = {
         "ms": milliseconds(lambda: launches.run(on_card(helds["float32"], inputs)), torch),
         "torch_ms": milliseconds(plain, torch, 3),
     }
-    return errors | {"torch_error": _error(plain().moment, truth)} | times
+    return errors | {"torch_error": _error(plain().moment, truth.moment)} | times
 
 
 def _timed(function: Callable[[], Any], torch: Any) -> tuple[float, Any]:
