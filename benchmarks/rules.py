@@ -247,6 +247,7 @@ GUARDS: dict[str, str] = {
     "features.graph.alike.ALIKE": _GRAPH,
     "features.graph.choice.MARGIN": _GRAPH,
     "features.graph.choice.LESS": _DOUBTED,
+    "features.graph.choice.ROOM": _SPEED,
     "features.graph.uneven.LIFTED": "between clusters of a thousandth and the digits of single precision",
     "features.graph.choice.TELLING_ROUNDS": _GRAPH,
     "features.graph.build.SPLINTERED": "for distances that are few numbers, as no set here has: a test has them",

@@ -28,8 +28,9 @@ from powerkmeans.features.graph.uneven import cut_by, least_cut, over_common
 
 # times as many neighbours, what they must say alike, and what they must agree on beyond: less is luck
 WIDER, MARGIN = 4, 0.05
-# the part of a cut that another one has at most for its coordinates to be tried
-LESS = 0.9
+# the part of a cut that another one has at most for its coordinates to be taken, and how many times the least cut,
+# which only mixtures of rows have, that is at least for it to be sought
+LESS, ROOM = 0.9, 2.0
 # how often columns are chosen by the clusters found before: the first choice keeps some that say nothing
 TELLING_ROUNDS = 2
 
@@ -80,7 +81,7 @@ def _of_uneven_sizes(chosen: Chosen, labels: Labels, some: Compared, halves: Hal
     graph, agreed = chosen.graph, chosen.judged.agreement
     shares, weight = graph.shares[some.numbers], some.rows.weight
     allowed = LESS * cut_by(labels, shares, weight)
-    if allowed <= least_cut(graph, len(np.unique(labels))):
+    if allowed <= ROOM * least_cut(graph, len(np.unique(labels))):
         return None
     other = over_common(graph, chosen.rows.weight)
     found = labels_of(some, other)
