@@ -362,6 +362,14 @@ def test_what_was_kept_beside_a_file_of_the_first_version():
     assert extra == {"columns": ["a"], "limit": -np.inf}
 
 
+@pytest.mark.parametrize("scale", [1e160, 1e-160])
+def test_scales_that_no_file_has_are_told_with_the_way_out(scale, tmp_path):
+    model = quick(3, feature_map="nystroem", random_state=0).fit(X * scale)
+    with pytest.raises(ValueError, match=r"its bandwidth is \d\.\d+e.1\d\d, .*Rescale the data"):
+        model.save(tmp_path / "model.npz")
+    assert not list(tmp_path.iterdir())
+
+
 def test_what_could_not_be_loaded_is_not_saved(tmp_path):
     model = quick(3, random_state=0).fit(X)
     model.set_params(s_init=5.0)

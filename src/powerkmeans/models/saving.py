@@ -22,6 +22,7 @@ from powerkmeans.models.files.checks import check_announced, check_arrays, resto
 from powerkmeans.models.files.contents import FORMAT, VERSION
 from powerkmeans.models.files.flaws import Flaw, NotAModel
 from powerkmeans.models.files.parameters import kept_parameters, restored_estimator, restored_layout
+from powerkmeans.models.files.schema import largest, smallest
 from powerkmeans.models.files.text import dump, parse
 from powerkmeans.models.files.values import number, packed, plain, unpacked
 from powerkmeans.models.files.versions import check_version, with_groups
@@ -100,8 +101,19 @@ def save_estimator(
         check_arrays(full, arrays, scope)
         _restore(full, arrays, type(estimator))
     except Flaw as flaw:
-        raise ValueError(f"This model cannot be saved, as it could not be loaded again: {flaw}.") from flaw
+        raise ValueError(_unloadable(flaw, header["bandwidths"])) from flaw
     write(path, header, arrays, overwrite=overwrite)
+
+
+def _unloadable(flaw: Flaw, bandwidths: list[float | None]) -> str:
+    """Why a model cannot be saved, and the way out if it is the scale of the data."""
+    for bandwidth in bandwidths:
+        if bandwidth is not None and not smallest(np.float64) <= bandwidth <= largest(np.float64):
+            return (
+                f"This model cannot be saved: its bandwidth is {bandwidth:.3g}, and in a file squares have to be "
+                "in the range of float64. Rescale the data, and fit again."
+            )
+    return f"This model cannot be saved, as it could not be loaded again: {flaw}."
 
 
 def pack_estimator(estimator: Any, extra: Any) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -28,9 +28,9 @@ from powerkmeans.features.graph.uneven import cut_by, least_cut, over_common
 
 # times as many neighbours, what they must say alike, and what they must agree on beyond: less is luck
 WIDER, MARGIN = 4, 0.05
-# the part of a cut that another one has at most for its coordinates to be taken, and how many times the least cut,
-# which only mixtures of rows have, that is at least for it to be sought
-LESS, ROOM = 0.9, 2.0
+# the part of a cut that another one has at most for its coordinates to be taken, and how many times the least cut
+# that is for it to be sought: the least is that of mixtures, and clusters have one to four times as much
+LESS, ROOM = 0.9, 5.0
 # how often columns are chosen by the clusters found before: the first choice keeps some that say nothing
 TELLING_ROUNDS = 2
 
