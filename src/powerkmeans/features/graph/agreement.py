@@ -159,14 +159,21 @@ def _uneven(graph: Graph) -> bool:
 
 
 def agree(
-    rows: Rows, graph: Graph, labels: Labels, halves: Callable[[int], Iterable[Graph]], needed: float
+    rows: Rows,
+    graph: Graph,
+    labels: Labels,
+    halves: Callable[[int], Iterable[Graph]],
+    needed: float,
+    most: int | None = None,
 ) -> float:
     """What a graph and graphs on two halves of its landmarks agree on: the mean over the three pairs.
 
-    Halves alone would not do: the graph itself may be the odd one out. Of few landmarks it is the mean over as
-    many ways to halve them as it takes to know whether it is what is needed.
+    Halves alone would not do: the graph itself may be the odd one out. It is the mean over as many ways to halve
+    landmarks as it takes to know whether it is what is needed, at ``most``: by default one, of few landmarks more.
     """
-    values, most = [_value(rows, labels, halves(0))], MOST_DRAWS if _few(graph) else 1
+    values = [_value(rows, labels, halves(0))]
+    if most is None:
+        most = MOST_DRAWS if _few(graph) else 1
     while len(values) < most and abs(np.mean(values) - needed) < 2 * LUCK / np.sqrt(len(values)):
         values.append(_value(rows, labels, halves(len(values))))
     return float(np.mean(values))

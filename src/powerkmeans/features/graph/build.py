@@ -62,7 +62,7 @@ class Graph:
     reach : the squared distance from each of them to the farthest of its neighbours
     n_neighbors, n_wanted : the landmarks that a row is tied to, and before the graph fell into pieces
     n_pieces : pieces of it without ties between them
-    gap : that in the spectrum behind as many eigenvalues as there are clusters
+    gap, next_gap : those in the spectrum behind as many eigenvalues as there are clusters, and behind one more
     """
 
     placing: Placing
@@ -74,6 +74,7 @@ class Graph:
     reach: Float64Array
     n_pieces: int
     gap: float
+    next_gap: float
 
     @property
     def n_directions(self) -> int:
@@ -176,8 +177,8 @@ def tied_graph(rows: Rows, placing: Placing, landmarks: Landmarks, size: GraphSi
             break
         count = min(2 * count, landmarks.rows.shape[0] - 1)
     directions = spectrum(ties, size.n_clusters + 2)
-    gap = float(gaps(directions.values, [size.n_clusters])[0])
-    return Graph(placing, landmarks, count, wanted, directions, shares, found.reach, ties.n_pieces, gap)
+    gap, next_gap = map(float, gaps(directions.values, [size.n_clusters, size.n_clusters + 1]))
+    return Graph(placing, landmarks, count, wanted, directions, shares, found.reach, ties.n_pieces, gap, next_gap)
 
 
 def ties_with(rows: Rows, graph: Graph, n_neighbors: int) -> Ties:

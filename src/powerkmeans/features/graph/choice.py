@@ -31,6 +31,8 @@ WIDER, MARGIN = 4, 0.05
 # the part of a cut that another one has at most for its coordinates to be taken, and how many times the least cut
 # that is for it to be sought: the least is that of mixtures, and clusters have one to four times as much
 LESS, ROOM = 0.9, 5.0
+# ways to halve landmarks for them: one may be luck, and many take their time
+WAYS = 3
 # how often columns are chosen by the clusters found before: the first choice keeps some that say nothing
 TELLING_ROUNDS = 2
 
@@ -76,9 +78,12 @@ def plain_graph(rows: Rows, placing: Placing, drawn: Any, size: GraphSize, rng: 
 def _of_uneven_sizes(chosen: Chosen, labels: Labels, some: Compared, halves: Halves) -> Chosen | None:
     """The graph with coordinates over the common direction, if its clusters cut clearly less and it is surer.
 
-    Outliers cut little too, but halves of the landmarks have others.
+    Outliers cut little too, but halves of the landmarks have others. All have a clump that stands alone: where one
+    cluster more would be clearer, it would take the place of those that are sought.
     """
     graph, agreed = chosen.graph, chosen.judged.agreement
+    if graph.next_gap > graph.gap:
+        return None
     shares, weight = graph.shares[some.numbers], some.rows.weight
     allowed = LESS * cut_by(labels, shares, weight)
     if allowed <= ROOM * least_cut(graph, len(np.unique(labels))):
@@ -88,7 +93,7 @@ def _of_uneven_sizes(chosen: Chosen, labels: Labels, some: Compared, halves: Hal
     if cut_by(found, shares, weight) > allowed:
         return None
     needed = max(SETTLED, 1 - (1 - agreed) / 2)
-    surer = agree(some.rows, other, found, halves.over_common, needed)
+    surer = agree(some.rows, other, found, halves.over_common, needed, WAYS)
     return Chosen(other, Judgement(surer, purity_of(some, other, found)), chosen.rows) if surer >= needed else None
 
 

@@ -49,5 +49,5 @@ def cut_by(labels: NDArray[np.integer], shares: csr_array, weight: Float64Array)
 
 
 def least_cut(graph: Graph, n_clusters: int) -> float:
-    """What no labels cut less than: how far eigenvalues are from one, and what is no cut at all."""
+    """What no labels cut less than: how far eigenvalues are from one. What is rounding is no cut."""
     return max(NONE, float(np.sum(1 - graph.spectrum.values[:n_clusters])))
