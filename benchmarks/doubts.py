@@ -1,13 +1,14 @@
 """Where the default leaves a graph although its halves agree, and what that is worth: accuracy by family.
 
-python -m benchmarks.doubts [--seeds 5]
+python -m benchmarks.doubts [--seeds 5] [--unit-length]
 
 A single column, a column of two values or a category beside numbers, more pieces than clusters, lines beside
 blobs, and uneven sizes in the plane, which take coordinates of their own (``features.graph.uneven``). The rules
 (those, ``features.graph.doubt``, and that no direction cuts through pieces) were written on other draws, sizes and
 distances of such families, but that pieces joined by few more neighbours are no clusters was settled on the groups
 of blobs here. Beside the default and the maps that it
-chooses from stand power k-means in the columns and KMeans with ten starts.
+chooses from stand power k-means in the columns and KMeans with ten starts. With --unit-length no graph has
+coordinates for uneven sizes.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from sklearn.cluster import KMeans
 
 from benchmarks.contender import Contender, timed_fit
 from benchmarks.report import print_table
+from benchmarks.study.factors import set_constants
 from powerkmeans.metrics import clustering_accuracy
 from powerkmeans.types import Float64Array
 
@@ -101,10 +103,13 @@ def scores(X: Float64Array, y: NDArray[Any], seed: int) -> list[float]:
 def main(given: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=5)
-    seeds = range(FIRST_SEED, FIRST_SEED + parser.parse_args(given).seeds)
-    lines = []
+    parser.add_argument("--unit-length", action="store_true")
+    options = parser.parse_args(given)
+    seeds, lines = range(FIRST_SEED, FIRST_SEED + options.seeds), []
+    none = {"powerkmeans.features.graph.choice.LESS": 0.0}  # nothing cuts so much less
     for name, draw in FAMILIES.items():
-        found = np.array([scores(*draw(np.random.default_rng(seed)), seed) for seed in seeds])
+        with set_constants(none if options.unit_length else {}):
+            found = np.array([scores(*draw(np.random.default_rng(seed)), seed) for seed in seeds])
         taken = f"{int(np.sum(found[:, -1]))} of {len(seeds)}"
         lines.append([name, *(f"{score:.3f}" for score in np.mean(found[:, :-1], axis=0)), taken])
     print_table(["family", "default", "graph", "landmarks", "the columns", "KMeans(10)", "graph taken"], lines)

@@ -219,6 +219,7 @@ _RANGE = "keeps numbers inside their type"
 _MEMORY = "bounds memory; answers hardly depend on it"
 _SPEED = "how work is cut up; answers do not depend on it"
 _REFUSES = "input beyond it is refused, with a message"
+_UNEVEN = "no set here takes such coordinates: benchmarks.doubts has those that do, and tests"
 _DOUBTED = "no graph of a set here is doubted: benchmarks.doubts has those that are, and tests"
 _GRAPH = "of the graph, not of the kernels that are ablated here: docs/graph.md has its measurements"
 _TOLD = "how far a fit is told to be; answers do not depend on it"
@@ -246,9 +247,7 @@ GUARDS: dict[str, str] = {
     "features.graph.choice.WIDER": _GRAPH,
     "features.graph.alike.ALIKE": _GRAPH,
     "features.graph.choice.MARGIN": _GRAPH,
-    "features.graph.choice.LESS": _DOUBTED,
-    "features.graph.choice.ROOM": _DOUBTED,
-    "features.graph.choice.WAYS": _SPEED,
+    **{f"features.graph.choice.{name}": _UNEVEN for name in ("LESS", "ROOM", "WAYS")},
     "features.graph.uneven.LIFTED": "between clusters of a thousandth and the digits of single precision",
     "features.graph.choice.TELLING_ROUNDS": _GRAPH,
     "features.graph.build.SPLINTERED": "for distances that are few numbers, as no set here has: a test has them",
