@@ -32,6 +32,7 @@ from powerkmeans.features.graph.build import (
     tied_graph,
 )
 from powerkmeans.features.graph.placing import Placing, origin_of
+from powerkmeans.features.graph.uneven import over_common
 from powerkmeans.features.maps.base import Tools
 
 
@@ -208,6 +209,17 @@ def test_more_ways_to_halve_than_were_known_are_drawn_as_they_would_have_been():
     more = [graph for number in (2, 0, 1) for graph in other.widened(size)(number)]
     for expected, found in zip(few, [*more[2:], *more[:2]], strict=True):
         assert np.array_equal(found.features, expected.features)
+
+
+def test_halves_over_the_common_direction_keep_no_rows():
+    rows, _ = contradicting()
+    some = Rows(rows, np.ones(90), Tools(cluster=lambda features, *_: by_k_means(features)))
+    size, placing = GraphSize(90, 10, 3), Placing(origin_of(rows, (0, 2, 4)), (0, 2, 4))
+    halves = Halves(some, build_graph(some, placing, rows, size), size, np.random.default_rng(0))
+    drawn = list(halves.drawn(0))
+    for one, kept in zip(drawn, halves.over_common(0), strict=True):
+        assert np.array_equal(kept.features, over_common(one, some.weight).features)
+        assert kept.landmarks.rows.base is None and len(kept.landmarks.rows) == 0
 
 
 def by_k_means(features):

@@ -91,7 +91,7 @@ def purity_of(some: Compared, graph: Graph, labels: Labels) -> float:
 
 
 class Half(NamedTuple):
-    """A half of the landmarks, by their numbers, and the graph on it."""
+    """A half of the landmarks, by their numbers, and the graph on it without their rows, which may be long."""
 
     part: NDArray[np.intp]
     graph: Graph
@@ -116,7 +116,7 @@ class Halves:
         halves = []
         for part in (np.sort(order[::2]), np.sort(order[1::2])):
             graph = self._of(part)
-            halves.append(Half(part, graph))
+            halves.append(Half(part, _without_rows(graph)))
             yield graph
         self._known.append(tuple(halves))
 
@@ -148,6 +148,11 @@ class Halves:
     def _on(self, part: NDArray[np.intp], weights: Float64Array) -> Graph:
         landmarks = self._graph.landmarks
         return replace(self._graph, landmarks=replace(landmarks, rows=landmarks.rows[part], weights=weights))
+
+
+def _without_rows(graph: Graph) -> Graph:
+    landmarks = graph.landmarks
+    return replace(graph, landmarks=replace(landmarks, rows=landmarks.rows[:0].copy()))
 
 
 def _few(graph: Graph) -> bool:
