@@ -219,7 +219,8 @@ def test_halves_over_the_common_direction_keep_no_rows():
     drawn = list(halves.drawn(0))
     for one, kept in zip(drawn, halves.over_common(0), strict=True):
         assert np.array_equal(kept.features, over_common(one, some.weight).features)
-        assert kept.landmarks.rows.base is None and len(kept.landmarks.rows) == 0
+        assert kept.landmarks.rows.base is None
+        assert len(kept.landmarks.rows) == 0
 
 
 def by_k_means(features):
