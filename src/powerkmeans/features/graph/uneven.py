@@ -40,10 +40,13 @@ def cut_by(labels: NDArray[np.integer], shares: csr_array, weight: Float64Array)
 
     ``sum_c 1 - sum_j M_cj^2 / lambda~_j / vol_c``, of ``M = H^T W Z`` and the degrees ``vol`` of clusters.
     """
-    degree, members = degrees(shares, weight), weight[:, None] * np.eye(int(np.max(labels)) + 1)[labels]
+    degree, n_rows = degrees(shares, weight), shares.shape[0]
     raised = raised_degrees(degree)
-    volume = (shares @ (degree / raised)) @ members
-    within = np.sum((shares.T @ members) ** 2 / raised[:, None], axis=0)
+    members = csr_array((weight, (labels, np.arange(n_rows))), shape=(int(np.max(labels)) + 1, n_rows))
+    tied = members @ shares  # sparse, as clusters may be thousands
+    cluster = np.repeat(np.arange(tied.shape[0]), np.diff(tied.indptr))
+    within = np.bincount(cluster, tied.data**2 / raised[tied.indices], tied.shape[0])
+    volume = members @ (shares @ (degree / raised))
     there = volume > 0
     return float(np.sum(1 - within[there] / volume[there]))
 
