@@ -6,9 +6,8 @@ A single column, a column of two values or a category beside numbers, more piece
 blobs, and uneven sizes in the plane, which take coordinates of their own (``features.graph.uneven``). The rules
 (those, ``features.graph.doubt``, and that no direction cuts through pieces) were written on other draws, sizes and
 distances of such families, but that pieces joined by few more neighbours are no clusters was settled on the groups
-of blobs here. Beside the default and the maps that it
-chooses from stand power k-means in the columns and KMeans with ten starts. With --unit-length no graph has
-coordinates for uneven sizes.
+of blobs here. Beside the default and the maps that it chooses from stand power k-means in the columns and KMeans
+with ten starts. With --unit-length no graph has coordinates for uneven sizes.
 """
 
 from __future__ import annotations
