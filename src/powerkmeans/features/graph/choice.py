@@ -29,7 +29,7 @@ from powerkmeans.features.graph.uneven import cut_by, least_cut, over_common
 # times as many neighbours, what they must say alike, and what they must agree on beyond: less is luck
 WIDER, MARGIN = 4, 0.05
 # the part of a cut that another one has at most for its coordinates to be taken, and how many times the least cut
-# that is for it to be sought: the least is that of mixtures, and clusters have one to four times as much
+# that is for it to be sought: the least is that of mixtures of rows, which clusters do not come near
 LESS, ROOM = 0.9, 5.0
 # ways to halve landmarks for them: one may be luck, and many take their time
 WAYS = 3

@@ -77,11 +77,16 @@ def raised_degrees(degree: Float64Array) -> Float64Array:
     return degree + DEGREE_FLOOR * float(np.mean(degree))
 
 
+def row_degrees(shares: csr_array, degree: Float64Array, raised: Float64Array) -> Float64Array:
+    """``g_i = sum_j z_ij lambda_j / lambda~_j``."""
+    return np.asarray(shares @ (degree / raised))
+
+
 def ties_of(shares: csr_array, weight: Float64Array) -> Ties:
     """``W^{1/2} B`` with ``B = G^{-1/2} Z Lambda~^{-1/2}``, and ``Lambda~``."""
     degree = degrees(shares, weight)
     raised = raised_degrees(degree)
-    row_degree = shares @ (degree / raised)
+    row_degree = row_degrees(shares, degree, raised)
     row_degree = np.where(row_degree > 0, row_degree, 1.0)  # of a row without neighbours, which ties nothing
     by_row, by_landmark = np.sqrt(weight / row_degree), 1 / np.sqrt(raised)
     values = shares.data * np.repeat(by_row, np.diff(shares.indptr)) * by_landmark[shares.indices]

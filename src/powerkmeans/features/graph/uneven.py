@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from powerkmeans.features.graph.build import Graph
-from powerkmeans.features.graph.spectrum import NONE, Spectrum, degrees, raised_degrees
+from powerkmeans.features.graph.spectrum import NONE, Spectrum, degrees, raised_degrees, row_degrees
 from powerkmeans.types import Float64Array
 
 # times its length that the common direction gets. A vector at unit length is then, to first order, what it has of
@@ -46,7 +46,7 @@ def cut_by(labels: NDArray[np.integer], shares: csr_array, weight: Float64Array)
     tied = members @ shares  # sparse, as clusters may be thousands
     cluster = np.repeat(np.arange(tied.shape[0]), np.diff(tied.indptr))
     within = np.bincount(cluster, tied.data**2 / raised[tied.indices], tied.shape[0])
-    volume = members @ (shares @ (degree / raised))
+    volume = np.asarray(members @ row_degrees(shares, degree, raised))
     there = volume > 0
     return float(np.sum(1 - within[there] / volume[there]))
 
